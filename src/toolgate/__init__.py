@@ -1,0 +1,53 @@
+"""toolgate: a governed tool runtime and gateway for AI agents."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolgate.bootstrap import Toolgate
+    from toolgate.call import Call, Caller, Output, Turn
+    from toolgate.errors import CallRefused, ToolError, ToolgateError
+    from toolgate.executor.extension import Extension, Priority
+    from toolgate.spec.function import tool
+    from toolgate.spec.tool import ToolSpec
+
+__all__ = [
+    "Call",
+    "CallRefused",
+    "Caller",
+    "Extension",
+    "Output",
+    "Priority",
+    "ToolError",
+    "ToolSpec",
+    "Toolgate",
+    "ToolgateError",
+    "Turn",
+    "tool",
+]
+__version__ = "0.1.0"
+
+# Loaded at first use: `toolgate --help` does not pay for a database driver.
+_HOMES = {
+    "Call": "toolgate.call",
+    "CallRefused": "toolgate.errors",
+    "Caller": "toolgate.call",
+    "Extension": "toolgate.executor.extension",
+    "Output": "toolgate.call",
+    "Priority": "toolgate.executor.extension",
+    "ToolError": "toolgate.errors",
+    "ToolSpec": "toolgate.spec.tool",
+    "Toolgate": "toolgate.bootstrap",
+    "ToolgateError": "toolgate.errors",
+    "Turn": "toolgate.call",
+    "tool": "toolgate.spec.function",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'toolgate' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value

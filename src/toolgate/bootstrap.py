@@ -1,0 +1,148 @@
+"""Puts the house together. The only file that names concrete adapters."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Self, TypeVar
+
+from toolgate import settings as settings_
+from toolgate.catalog.catalog import Catalog
+from toolgate.errors import SettingsInvalid, StoreError
+from toolgate.executor.executor import Executor, built_in
+from toolgate.executor.extension import Extension
+from toolgate.executor.provider import Provider
+from toolgate.gate.gate import Gate
+from toolgate.net.client import HttpClient
+from toolgate.providers.python import PythonProvider
+from toolgate.runtime import Runtime
+from toolgate.settings import Settings
+from toolgate.sources.database import DatabaseSource
+from toolgate.sources.files import FileSource
+from toolgate.sources.http import HttpSource
+from toolgate.store.catalog import CatalogTable, Row
+from toolgate.store.database import Database
+from toolgate.store.directory import TableDirectory
+from toolgate.store.journal import TableJournal
+from toolgate.store.migrate import migrate
+from toolgate.store.sqlite import Sqlite
+from toolgate.tenancy.tenancy import Tenancy
+from toolgate.tools.table import FUNCTIONS, default_catalog
+
+# How soon a change that another process made is seen here.
+_REFRESH = 0.5
+
+
+T = TypeVar("T", bound=Runtime)
+
+
+class Toolgate(Runtime):
+    """The front door of the library."""
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        settings: Settings | Path | str | None = None,
+        *,
+        extensions: Sequence[Extension] = (),
+        providers: Mapping[str, Provider] | None = None,
+    ) -> AsyncGenerator[Self]:
+        """Open on a settings file, or on embedded defaults; closing writes what waits."""
+        if not isinstance(settings, Settings):
+            settings = settings_.load(settings)
+        async with AsyncExitStack() as stack:
+            yield await _assembled(cls, settings, extensions, providers or {}, stack)
+
+
+async def _assembled(
+    cls: type[T],
+    settings: Settings,
+    extensions: Sequence[Extension],
+    providers: Mapping[str, Provider],
+    stack: AsyncExitStack,
+) -> T:
+    database = connect(settings)
+    stack.push_async_callback(database.close)
+    await migrate(database)
+
+    journal = TableJournal(database)
+    journal.start()
+    stack.push_async_callback(journal.close)
+
+    python = PythonProvider(FUNCTIONS)
+    stack.callback(python.close)
+    chain = (
+        *built_in(default_timeout=settings.toolbox.default_timeout, journal=journal),
+        *extensions,
+    )
+    executor = Executor({"python": python, **providers}, chain)
+
+    tenancy = Tenancy(TableDirectory(database))
+    client = HttpClient()
+    stack.push_async_callback(client.close)
+    stored = CatalogTable(database)
+    await stored.seed([Row(seed.definition, seed.source) for seed in default_catalog()])
+    _reach_modules(settings.root)
+    catalog = Catalog(
+        [
+            DatabaseSource(stored, builtin=settings.tools.builtin),
+            FileSource(settings.root, settings.tools.files),
+            *(HttpSource(url, client) for url in settings.tools.urls),
+        ],
+        usable=executor.unusable,
+    )
+    await catalog.reload()
+    await tenancy.refresh()
+
+    watching = asyncio.create_task(_watch(tenancy), name="toolgate-watch")
+    stack.push_async_callback(_stopped, watching)
+    return cls(
+        catalog=catalog,
+        tenancy=tenancy,
+        gate=Gate(catalog, tenancy),
+        executor=executor,
+        journal=journal,
+        functions=python,
+    )
+
+
+def connect(settings: Settings) -> Database:
+    """The database that the settings name."""
+    url = settings.store.url
+    if not url.startswith("sqlite:///"):
+        return _postgres(url)
+    path = url.removeprefix("sqlite:///")
+    return Sqlite(None if path == ":memory:" else settings.path(path))
+
+
+def _postgres(url: str) -> Database:
+    try:
+        from toolgate.store.postgres import Postgres  # noqa: PLC0415  its driver is an extra
+    except ImportError:
+        raise SettingsInvalid(
+            ["store.url: PostgreSQL needs its driver; pip install 'toolgate[postgres]'"]
+        ) from None
+    return Postgres(url)
+
+
+def _reach_modules(root: Path) -> None:
+    """Tool files name modules beside them. Last in line, so that none hides a library's."""
+    if str(root) not in sys.path:
+        sys.path.append(str(root))
+
+
+async def _watch(tenancy: Tenancy) -> None:
+    while True:
+        await asyncio.sleep(_REFRESH)
+        # A store that is away keeps the world as it was; calls that need it say so themselves.
+        with contextlib.suppress(StoreError):
+            await tenancy.refresh()
+
+
+async def _stopped(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

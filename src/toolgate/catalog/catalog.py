@@ -1,0 +1,102 @@
+"""Sources merged into one snapshot. A reload swaps it whole, or not at all."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+
+from toolgate.catalog.snapshot import Snapshot
+from toolgate.catalog.source import Health, Source
+from toolgate.errors import CatalogError, NameClash
+from toolgate.spec.tool import ToolSpec
+
+Usable = Callable[[ToolSpec], str | None]
+
+
+class Catalog:
+    """What exists. `current` is replaced, never changed."""
+
+    def __init__(self, sources: Sequence[Source], *, usable: Usable) -> None:
+        """`usable` asks whether a spec has an implementation: `None`, or why not."""
+        self._sources = tuple(sources)
+        self._usable = usable
+        self._parts: dict[str, tuple[ToolSpec, ...]] = {}
+        self._health: dict[str, Health] = {}
+        self._reloading = asyncio.Lock()
+        self.current = Snapshot()
+
+    async def reload(self) -> Snapshot:
+        """Ask every source again.
+
+        A source that fails keeps its last good part and is shown as unhealthy; one that is required
+        must have succeeded once. A clash of names leaves everything as it was.
+        """
+        async with self._reloading:
+            answers = await asyncio.gather(*(self._ask(source) for source in self._sources))
+            parts = dict(self._parts)
+            for source, answer in zip(self._sources, answers, strict=True):
+                if not isinstance(answer, CatalogError):
+                    parts[source.name] = answer
+                elif source.required and source.name not in parts:
+                    raise answer
+            self._swap(parts)
+            for source, answer in zip(self._sources, answers, strict=True):
+                problem = str(answer) if isinstance(answer, CatalogError) else ""
+                self._health[source.name] = Health(
+                    source=source.name,
+                    tools=len(parts.get(source.name, ())),
+                    ok=not problem,
+                    problem=problem,
+                )
+            return self.current
+
+    def put(self, part: str, specs: Sequence[ToolSpec]) -> Snapshot:
+        """Set one part from memory, such as the tools a program adds."""
+        self._swap(self._parts | {part: tuple(specs)})
+        self._health[part] = Health(source=part, tools=len(specs))
+        return self.current
+
+    def check(self, part: str, specs: Sequence[ToolSpec]) -> None:
+        """Raise `NameClash` if `put` would."""
+        _merged(self._parts | {part: tuple(specs)})
+
+    def part(self, name: str) -> tuple[ToolSpec, ...]:
+        """The specs that one source gave last."""
+        return self._parts.get(name, ())
+
+    def health(self) -> list[Health]:
+        """How every source did when it was last asked."""
+        return list(self._health.values())
+
+    @staticmethod
+    async def _ask(source: Source) -> tuple[ToolSpec, ...] | CatalogError:
+        try:
+            return tuple(await source.load())
+        except CatalogError as error:
+            return error
+
+    def _swap(self, parts: dict[str, tuple[ToolSpec, ...]]) -> None:
+        specs = _merged(parts)
+        unusable = {name: reason for name, spec in specs.items() if (reason := self._usable(spec))}
+        for name, spec in specs.items():
+            undo = spec.compensation
+            if undo is not None and undo.tool not in specs and name not in unusable:
+                unusable[name] = f"its compensation tool {undo.tool!r} is not in the catalog"
+        self._parts = parts
+        self.current = Snapshot(
+            revision=self.current.revision + 1,
+            specs=MappingProxyType(specs),
+            unusable=MappingProxyType(unusable),
+        )
+
+
+def _merged(parts: dict[str, tuple[ToolSpec, ...]]) -> dict[str, ToolSpec]:
+    merged: dict[str, ToolSpec] = {}
+    for specs in parts.values():
+        for spec in specs:
+            other = merged.setdefault(spec.name, spec)
+            if other is not spec:
+                raise NameClash(
+                    f"Two tools are called {spec.name!r}: one from {other.origin}, one from "
+                    f"{spec.origin}. Rename one of them; the catalog stays as it was."
+                )
+    return dict(sorted(merged.items()))

@@ -1,0 +1,87 @@
+"""`toolgate`: the command line. A command's module is loaded when the command is used."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from toolgate import __version__
+
+
+class Entry(NamedTuple):
+    """Where a command lives, and what it is for."""
+
+    module: str
+    about: str
+
+
+COMMANDS: Mapping[str, Entry] = {
+    "init": Entry("toolgate.cli.init", "Write a toolgate.toml and an example tool here."),
+    "serve": Entry("toolgate.cli.serve", "Start the server."),
+    "tools": Entry("toolgate.cli.tools", "List, show, switch and export tools."),
+    "call": Entry("toolgate.cli.call", "Call a tool."),
+    "explain": Entry("toolgate.cli.explain", "Say why an agent may, or may not, call a tool."),
+    "doctor": Entry("toolgate.cli.doctor", "Check every part and say what to do."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """Lists commands from the table, and imports one only to run it."""
+
+    _running = False
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """In the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """The command itself when it is about to run; else only its name and summary."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        if not self._running:
+            return TyperCommand(cmd_name, help=entry.about)
+        command = get_command(importlib.import_module(entry.module).app)
+        command.name = cmd_name
+        return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """What the command line asks to run."""
+        self._running = True
+        try:
+            return super().resolve_command(ctx, args)
+        finally:
+            self._running = False
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    name="toolgate",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="A governed tool runtime and gateway for AI agents.",
+)
+
+
+def _version(shown: bool) -> None:
+    if shown:
+        typer.echo(f"toolgate {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    """A governed tool runtime and gateway for AI agents."""
+
+
+def main() -> None:
+    """The entry point of the `toolgate` command."""
+    app()

@@ -1,0 +1,72 @@
+"""What every command shares: where the settings are, who calls, how it ends."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import orjson
+import typer
+
+from toolgate import settings as settings_
+from toolgate.bootstrap import Toolgate
+from toolgate.errors import ToolgateError
+from toolgate.settings import Settings
+from toolgate.tenancy import first
+
+T = TypeVar("T")
+
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", help=f"The settings file; ./{settings_.FILE} if there is one."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Answer with JSON.")]
+Tenant = Annotated[str, typer.Option("--tenant", help="The tenant.")]
+Agent = Annotated[str, typer.Option("--agent", help="The agent.")]
+TENANT = first.TENANT
+AGENT = first.AGENT
+
+
+def load(config: Path | None) -> Settings:
+    """The settings of `--config`, of the file here, or the defaults."""
+    here = Path(settings_.FILE)
+    return settings_.load(config or (here if here.is_file() else None))
+
+
+def with_gate(config: Path | None, work: Callable[[Toolgate], Awaitable[T]], *, json: bool) -> T:
+    """Open the local store, do the work, and end with a sentence when it cannot be done."""
+
+    async def run() -> T:
+        async with Toolgate.open(load(config)) as gate:
+            return await work(gate)
+
+    with ending(json=json):
+        return asyncio.run(run())
+    raise AssertionError("an error always ends the command")
+
+
+class ending:  # noqa: N801  reads as a word: with ending(json=json): …
+    """Turns an error of ours into its sentence and exit code 1."""
+
+    def __init__(self, *, json: bool) -> None:
+        self._json = json
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        if not isinstance(error, ToolgateError):
+            return False
+        if self._json:
+            told = {"code": error.code, "message": error.message, "retryable": error.retryable}
+            sys.stdout.write(orjson.dumps({"error": told}).decode() + "\n")
+        else:
+            sys.stderr.write(f"{error.code}: {error.message}\n")
+        raise typer.Exit(1)
+
+
+def usage(message: str) -> typer.Exit:
+    """Wrong usage: say how, and exit with 2."""
+    sys.stderr.write(message + "\n")
+    return typer.Exit(2)

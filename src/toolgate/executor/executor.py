@@ -1,0 +1,87 @@
+"""Runs one call: the chain, composed once and entered once, then the provider."""
+
+from collections.abc import Iterable, Mapping
+
+from toolgate import clock
+from toolgate.call import Call, Failure, Grant, Output, Turn, new_call_id
+from toolgate.errors import CallFailed, TimedOut, UnsupportedProvider
+from toolgate.executor.approval import Approval
+from toolgate.executor.deadline import Deadline
+from toolgate.executor.extension import Extension, Handler
+from toolgate.executor.outcome import outcome
+from toolgate.executor.provider import Provider
+from toolgate.executor.record import Record
+from toolgate.executor.validate import Validate
+from toolgate.ledger.entry import State
+from toolgate.ledger.journal import Journal
+from toolgate.spec.tool import ToolSpec
+
+
+def built_in(*, default_timeout: float, journal: Journal) -> tuple[Extension, ...]:
+    """The links that every call passes, outermost first."""
+    return (
+        Deadline(default_timeout),  # first, so that nothing inside can wait for ever
+        Validate(),  # before anything reads the arguments, and before anyone is asked
+        Approval(),  # a person agrees to arguments that are known to be valid
+        Record(journal),  # last before the effect: what is on record is what will be tried
+    )
+
+
+class Executor:
+    """What is done. It does not know how permission was reached."""
+
+    def __init__(self, providers: Mapping[str, Provider], extensions: Iterable[Extension]) -> None:
+        self._providers = dict(providers)
+        chain: Handler = self._provide
+        # Equal priorities keep their order: the built-in ones come first, then as registered.
+        for extension in sorted(extensions, key=lambda one: one.priority)[::-1]:
+            chain = extension.link(chain)
+        self._chain = chain
+
+    def unusable(self, spec: ToolSpec) -> str | None:
+        """Why a spec cannot run here, or `None`."""
+        provider = self._providers.get(spec.provider)
+        if provider is None:
+            return f"no provider {spec.provider!r} is available"
+        return provider.unusable(spec)
+
+    async def run(self, grant: Grant, args: dict[str, object], turn: Turn | None) -> Output:
+        """Run a granted call. A refusal is raised; a tool's own failure is an Output."""
+        started_ns = clock.unix_ns()
+        call = Call(new_call_id(started_ns), grant, args, turn, started_ns)
+        try:
+            return await self._chain(call)
+        except CallFailed as error:
+            return _failed(call, error)
+
+    async def _provide(self, call: Call) -> Output:
+        spec = call.grant.spec
+        provider = self._providers.get(spec.provider)
+        if provider is None:
+            raise UnsupportedProvider(f"Nothing here runs tools of the kind {spec.provider!r}.")
+        data = await provider.run(call)
+        return Output(
+            status="success",
+            data=data,
+            call_id=call.id,
+            duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
+            side_effects=spec.side_effects,
+        )
+
+
+def _failed(call: Call, error: CallFailed) -> Output:
+    spec = call.grant.spec
+    unknown = outcome(spec.effect, error) is State.UNKNOWN
+    timed_out = isinstance(error, TimedOut)
+    return Output(
+        status="unknown" if unknown and timed_out else "error",
+        error=Failure(
+            code=error.code,
+            message=error.message,
+            retryable=error.retryable or (timed_out and spec.effect.repeatable),
+            details=error.details | ({"outcome": "unknown"} if unknown else {}),
+        ),
+        call_id=call.id,
+        duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
+        side_effects=spec.side_effects,
+    )

@@ -1,0 +1,26 @@
+"""Arguments fit the schema before anything else looks at them."""
+
+from toolgate.call import Call, Output
+from toolgate.errors import InvalidArguments
+from toolgate.executor.extension import Extension, Handler
+
+
+class Validate(Extension):
+    """Holds the arguments against the compiled schema; nothing is coerced."""
+
+    priority = 200
+
+    def link(self, inner: Handler) -> Handler:
+        """One call into the compiled validator when all is well."""
+
+        async def run(call: Call) -> Output:
+            spec = call.grant.spec
+            try:
+                fits = spec.input_schema.is_valid(call.args)
+            except ValueError as error:
+                raise InvalidArguments(spec.name, [("", f"not JSON ({error})")]) from None
+            if not fits:
+                raise InvalidArguments(spec.name, spec.input_schema.problems(call.args))
+            return await inner(call)
+
+        return run

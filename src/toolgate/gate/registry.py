@@ -1,0 +1,47 @@
+"""Phase 1: the tool is switched on, here and for this tenant, and something can run it."""
+
+from toolgate.call import Caller
+from toolgate.catalog.snapshot import Snapshot
+from toolgate.gate.decision import Verdict
+from toolgate.spec.effect import CallerKind
+from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.world import World
+
+PHASE = "registry"
+_ENABLED = Verdict(phase=PHASE, allowed=True, rule="enabled", reason="switched on for everyone")
+_FOR_TENANT = Verdict(
+    phase=PHASE, allowed=True, rule="tenant_flag", reason="switched on for this tenant"
+)
+
+
+def judge(caller: Caller, spec: ToolSpec, snapshot: Snapshot, world: World) -> Verdict:
+    """The tenant's flag overrides the flag for everyone, which overrides the definition."""
+    name = spec.name
+    if name in snapshot.unusable:
+        return _no("implementation", snapshot.unusable[name], "Provide what it needs to run.")
+    if CallerKind.DIRECT not in spec.allowed_callers:
+        return _no(
+            "allowed_callers",
+            "it may only run inside a chain",
+            "Add direct to its allowed_callers.",
+        )
+    flag = world.flags(caller.tenant).get(name)
+    if flag is not None:
+        if flag:
+            return _FOR_TENANT
+        return _no(
+            "tenant_flag",
+            f"switched off for tenant {caller.tenant!r}",
+            f"toolgate tools enable {name} --tenant {caller.tenant}",
+        )
+    flag = world.tool_flags.get(name)
+    if flag if flag is not None else spec.enabled:
+        return _ENABLED
+    rule, why = ("enabled", "its definition says enabled: false")
+    if flag is not None:
+        rule, why = ("tool_flag", "switched off for everyone")
+    return _no(rule, why, f"toolgate tools enable {name}")
+
+
+def _no(rule: str, reason: str, remedy: str) -> Verdict:
+    return Verdict(phase=PHASE, allowed=False, rule=rule, reason=reason, remedy=remedy)

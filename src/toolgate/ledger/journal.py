@@ -1,0 +1,34 @@
+"""The journal: no record, no side effect."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from toolgate.ledger.entry import Entry
+
+
+class Journal(Protocol):
+    """Where entries are kept. `begin` and `end` return when the entry is durable."""
+
+    async def begin(self, entry: Entry) -> None:
+        """Write the intent of a side effect, before it happens."""
+        ...
+
+    async def end(self, entry: Entry) -> None:
+        """Complete an entry that was begun."""
+        ...
+
+    def note(self, entry: Entry) -> None:
+        """Write a finished pure call soon, together with others."""
+        ...
+
+    def crowded(self) -> bool:
+        """Whether so many wait to be written that a new call should `drain` first."""
+        ...
+
+    async def drain(self) -> None:
+        """Write what waits, now."""
+        ...
+
+    async def entries(self, tenant: str, *, limit: int = 50) -> Sequence[Entry]:
+        """The newest entries of a tenant, newest first."""
+        ...

@@ -1,0 +1,83 @@
+"""Runtime: discover and call. Every door leads through here, and through nothing else."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from toolgate.call import Caller, Output, Turn
+from toolgate.catalog.catalog import Catalog
+from toolgate.errors import InvalidRequest
+from toolgate.executor.executor import Executor
+from toolgate.gate.gate import Gate
+from toolgate.ledger.journal import Journal
+from toolgate.spec.function import Binding
+from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.tenancy import Tenancy
+from toolgate.toolbox import Toolbox
+
+ADDED = "python"
+
+
+class Functions(Protocol):
+    """Where functions go that a program adds."""
+
+    def bind(self, binding: Binding) -> None: ...
+
+
+class Runtime:
+    """The house, put together. The rooms are there for operators; callers need the verbs."""
+
+    def __init__(
+        self,
+        *,
+        catalog: Catalog,
+        tenancy: Tenancy,
+        gate: Gate,
+        executor: Executor,
+        journal: Journal,
+        functions: Functions,
+    ) -> None:
+        self.catalog = catalog
+        self.tenancy = tenancy
+        self.gate = gate
+        self.journal = journal
+        self._executor = executor
+        self._functions = functions
+
+    def add(self, *functions: Callable[..., Any], **fields: Any) -> tuple[ToolSpec, ...]:
+        """Register Python functions as tools; fields given here win over their decorators."""
+        bindings = [Binding(function, **fields) for function in functions]
+        specs = [*self.catalog.part(ADDED), *(binding.spec for binding in bindings)]
+        self.catalog.check(ADDED, specs)
+        for binding in bindings:
+            self._functions.bind(binding)
+        self.catalog.put(ADDED, specs)
+        return tuple(binding.spec for binding in bindings)
+
+    async def discover(self, caller: Caller) -> tuple[ToolSpec, ...]:
+        """Exactly what the caller may call, by name."""
+        return await self.gate.listing(caller)
+
+    async def call(
+        self,
+        tool: str,
+        args: dict[str, Any] | None = None,
+        *,
+        caller: Caller,
+        turn: Turn | None = None,
+    ) -> Output:
+        """Run a tool once for this caller.
+
+        A refusal is raised (`CallRefused`): nothing ran. A tool's own failure is an Output.
+        """
+        if args is None:
+            args = {}
+        elif type(args) is not dict:
+            raise InvalidRequest(
+                f"Arguments are an object of names and values, not a {type(args).__name__}."
+            )
+        grant = await self.gate.decide(caller, tool)
+        return await self._executor.run(grant, args, turn)
+
+    def toolbox(self, caller: Caller, turn: Turn | None = None) -> Toolbox:
+        """What one agent holds during a turn."""
+        return Toolbox(self.gate, self.call, caller, turn)

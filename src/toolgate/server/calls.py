@@ -1,0 +1,36 @@
+"""`POST /v1/call`: what the wire says becomes one call."""
+
+from typing import Any, cast
+
+from toolgate.call import Turn
+from toolgate.errors import InvalidRequest
+
+_KNOWN = frozenset({"tool", "args", "turn"})
+_LATER = frozenset({"idempotency_key", "wait_s", "context"})
+
+
+def read_call(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None, Turn | None]:
+    """Tool, arguments and turn, or `InvalidRequest` that says what to send."""
+    for field in body.keys() - _KNOWN:
+        if field in _LATER:
+            raise InvalidRequest(f"{field!r} is not available in this version; leave it out.")
+        raise InvalidRequest(f"{field[:60]!r} is not known; a call has tool, args and turn.")
+    tool = body.get("tool")
+    if not isinstance(tool, str) or not tool:
+        raise InvalidRequest("Name the tool: {'tool': 'echo', 'args': {…}}.")
+    args = body.get("args")
+    if args is not None and not isinstance(args, dict):
+        raise InvalidRequest("'args' must be an object of names and values.")
+    return tool, cast("dict[str, Any] | None", args), _turn(body.get("turn"))
+
+
+def _turn(given: Any) -> Turn | None:
+    if given is None:
+        return None
+    if isinstance(given, dict):
+        fields = cast("dict[str, Any]", given)
+        group, id_ = fields.get("group"), fields.get("id", "")
+        known = fields.keys() <= {"group", "id"}
+        if known and isinstance(group, str) and 0 < len(group) <= 256 and isinstance(id_, str):
+            return Turn(group=group, id=id_[:256])
+    raise InvalidRequest("'turn' must be {'group': TEXT, 'id': TEXT}; the group is required.")

@@ -1,0 +1,28 @@
+"""Only requests that were meant for us: a page elsewhere cannot reach a server on this machine by
+letting its own name point here.
+"""
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from toolgate.settings import Server
+
+_LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+def host_check(server: Server) -> Callable[[bytes | None], bool]:
+    """Whether a Host header names this server."""
+    allowed = set(_LOCAL)
+    if server.public_url:
+        allowed.add((urlsplit(server.public_url).hostname or "").lower())
+    if server.host not in {"0.0.0.0", "::"}:  # noqa: S104  compared, not bound
+        allowed.add(server.host.lower())
+
+    def is_ours(header: bytes | None) -> bool:
+        if header is None:
+            return False
+        host = header.decode("latin-1").lower()
+        name, bracket, _ = host.partition("]")
+        return (name + bracket if bracket else host.rsplit(":", 1)[0]) in allowed
+
+    return is_ours

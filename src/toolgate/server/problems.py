@@ -1,0 +1,55 @@
+"""Errors to the wire: RFC 9457 problems with our code. The one mapper of this door."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from toolgate import errors
+from toolgate.errors import ToolgateError
+
+STATUS: Mapping[type[ToolgateError], int] = {
+    ToolgateError: 500,
+    errors.SettingsInvalid: 500,
+    errors.CatalogError: 500,
+    errors.InvalidSpecs: 422,
+    errors.NameClash: 409,
+    errors.SourceUnavailable: 503,
+    errors.StoreError: 503,
+    errors.StoreUnavailable: 503,
+    errors.StoreMismatch: 503,
+    errors.CallRefused: 403,
+    errors.Unauthenticated: 401,
+    errors.ToolNotFound: 404,
+    errors.PermissionDenied: 403,
+    errors.InvalidArguments: 422,
+    errors.InvalidRequest: 400,
+    errors.UnsupportedProvider: 501,
+    errors.RateLimited: 429,
+    errors.BudgetExceeded: 429,
+    errors.ApprovalPending: 409,
+    errors.Superseded: 409,
+    errors.CallFailed: 500,
+    errors.ExecutionFailed: 500,
+    errors.ToolError: 500,
+    errors.TimedOut: 504,
+    errors.InvalidOutput: 500,
+    errors.ExtensionFailed: 500,
+}
+
+
+def problem(error: ToolgateError) -> tuple[int, bytes]:
+    """The status and the body that tell this error."""
+    status = STATUS[type(error)]
+    # What only an operator may know stays inside.
+    details = {key: value for key, value in error.details.items() if key not in {"phase", "reason"}}
+    body: dict[str, Any] = {
+        "type": f"urn:toolgate:error:{error.code}",
+        "title": error.code.replace("_", " "),
+        "status": status,
+        "code": error.code,
+        "detail": error.message,
+        "retryable": error.retryable,
+        **details,
+    }
+    return status, orjson.dumps(body)

@@ -1,0 +1,32 @@
+"""One request, as the routes see it."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from toolgate.call import Caller
+from toolgate.errors import InvalidRequest
+from toolgate.runtime import Runtime
+from toolgate.tenancy.keys import Key, Role
+
+
+class Request(NamedTuple):
+    """Who asks, for what, with which query."""
+
+    gate: Runtime
+    key: Key
+    caller: Caller
+    query: Mapping[str, str]
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the key may look beyond its own agent."""
+        return self.key.role is Role.ADMIN
+
+    def number(self, name: str, *, default: int, most: int) -> int:
+        """A whole number from the query."""
+        given = self.query.get(name)
+        if given is None:
+            return default
+        if not given.isascii() or not given.isdigit() or not 1 <= int(given[:9]) <= most:
+            raise InvalidRequest(f"{name!r} must be a whole number from 1 to {most:,}.")
+        return int(given)

@@ -1,0 +1,266 @@
+"""One frozen Settings: `toolgate.toml` and the environment become values, all checked at once.
+
+Every key can come from the environment as `TOOLGATE_SECTION__KEY`.
+"""
+
+import difflib
+import ipaddress
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from toolgate.errors import SettingsInvalid
+
+PREFIX = "TOOLGATE_"
+FILE = "toolgate.toml"
+_KEY = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=")
+_SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _store_url(url: str) -> str:
+    if url.startswith(("sqlite:///", "postgresql://")):
+        return url
+    raise ValueError("write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME")
+
+
+def _http_url(url: str) -> str:
+    if url and not url.startswith(("http://", "https://")):
+        raise ValueError("write an address that starts with https:// or http://")
+    return url.rstrip("/")
+
+
+class Server(_Part):
+    """Where the server listens."""
+
+    host: str = Field("127.0.0.1", description="The address to listen on.")
+    port: int = Field(
+        8700, ge=0, le=65535, description="The port to listen on; 0 takes a free one."
+    )
+    public_url: Annotated[str, AfterValidator(_http_url)] = Field(
+        "", description="The address callers use. Needed to listen beyond this machine."
+    )
+
+
+class Store(_Part):
+    """Where everything is kept."""
+
+    url: Annotated[str, AfterValidator(_store_url)] = Field(
+        "sqlite:///.toolgate/toolgate.db",
+        description="`sqlite:///PATH` or `postgresql://…`; one with a password by environment.",
+    )
+
+
+class Tools(_Part):
+    """Where tools come from."""
+
+    files: tuple[str, ...] = Field(
+        ("tools/*.yaml", "tools/*.yml", "tools/*.json"),
+        strict=False,
+        description="Tool files, as globs below the folder of the settings file.",
+    )
+    urls: tuple[Annotated[str, AfterValidator(_http_url)], ...] = Field(
+        (), strict=False, description="Endpoints that answer with a tool file."
+    )
+    builtin: tuple[str, ...] = Field(
+        ("*",), strict=False, description="Which built-in tools there are, as globs over names."
+    )
+
+
+class Toolbox(_Part):
+    """How calls run."""
+
+    default_timeout: float = Field(
+        30, gt=0, le=86_400, strict=False, description="Seconds a call may take."
+    )
+
+
+class Settings(_Part):
+    """Everything that can be set. `root` is what relative paths start from."""
+
+    server: Server = Field(default_factory=Server.model_construct)
+    store: Store = Field(default_factory=Store.model_construct)
+    tools: Tools = Field(default_factory=Tools.model_construct)
+    toolbox: Toolbox = Field(default_factory=Toolbox.model_construct)
+    root: Path = Field(default_factory=Path.cwd, exclude=True, strict=False)
+
+    def path(self, relative: str) -> Path:
+        """A path from the settings, absolute."""
+        return (self.root / relative).absolute()
+
+
+SECTIONS: Mapping[str, type[_Part]] = {
+    "server": Server,
+    "store": Store,
+    "tools": Tools,
+    "toolbox": Toolbox,
+}
+# Announced, and refused until it does something: a key that is silently ignored is a lie.
+LATER = frozenset(
+    {"cache", "policy", "relations", "queue", "sandbox", "mcp", "providers", "learning"}
+) | {
+    ("tools", "plugins"),
+    ("tools", "roots"),
+    ("toolbox", "default_idempotency_ttl"),
+    ("toolbox", "max_batch_size"),
+}
+
+
+class Problem(NamedTuple):
+    """A key that cannot be used: where it stands, and what to write."""
+
+    where: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}"
+
+
+def load(file: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
+    """Read a settings file (none: only defaults) and the environment, or say all that is wrong."""
+    environment = os.environ if environment is None else environment
+    text, values, root = "", cast("dict[str, Any]", {}), Path.cwd()
+    if file is not None:
+        text, values = _read(Path(file))
+        root = Path(file).absolute().parent
+    overlay = _overlay(environment)
+    places = _Places(str(file or ""), text, {path: name for path, name, _ in overlay})
+    problems = list(_unknown(values, overlay, places))
+    for path, _name, value in overlay:
+        if len(path) == 2 and path[0] in SECTIONS:
+            section = values.setdefault(path[0], {})
+            if isinstance(section, dict):
+                section[path[1]] = _typed(path, value)
+    values.pop("root", None)
+    try:
+        settings = Settings(**values, root=root)
+    except ValidationError as error:
+        for one in error.errors():
+            if one["type"] != "extra_forbidden":
+                problems.append(_invalid(one, places))  # noqa: PERF401
+        raise SettingsInvalid(problems) from None
+    if not problems:
+        problems.extend(_exposed(settings, places))
+    if problems:
+        raise SettingsInvalid(problems)
+    return settings
+
+
+class _Places:
+    """Where a key was written: a line of the file, or a variable."""
+
+    def __init__(self, file: str, text: str, variables: Mapping[tuple[str, ...], str]) -> None:
+        self._file = file
+        self._variables = variables
+        self._lines: dict[tuple[str, ...], int] = {}
+        section: tuple[str, ...] = ()
+        for number, line in enumerate(text.splitlines(), 1):
+            if heading := _SECTION.match(line):
+                section = tuple(part.strip().strip("\"'") for part in heading[1].split("."))
+                self._lines.setdefault(section, number)
+            elif key := _KEY.match(line):
+                self._lines.setdefault((*section, key[1]), number)
+
+    def __call__(self, path: tuple[str, ...]) -> str:
+        if path in self._variables:
+            return self._variables[path]
+        while path and path not in self._lines:
+            path = path[:-1]
+        return f"{self._file}:{self._lines[path]}" if path else self._file or "the settings"
+
+
+def _read(file: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        text = file.read_text("utf-8")
+    except OSError as error:
+        raise SettingsInvalid([Problem(str(file), f"cannot be read ({error.strerror})")]) from None
+    except UnicodeDecodeError:
+        raise SettingsInvalid([Problem(str(file), "is not UTF-8 text")]) from None
+    try:
+        return text, tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        where = f"{file}:{line[1]}" if line else str(file)
+        raise SettingsInvalid([Problem(where, f"is not TOML: {error}")]) from None
+
+
+def _overlay(environment: Mapping[str, str]) -> list[tuple[tuple[str, ...], str, str]]:
+    return [
+        (tuple(name.removeprefix(PREFIX).lower().split("__")), name, value)
+        for name, value in sorted(environment.items())
+        if name.startswith(PREFIX) and "__" in name
+    ]
+
+
+def _typed(path: tuple[str, ...], value: str) -> Any:
+    """A variable is a text; what it stands for follows from the key."""
+    field = SECTIONS[path[0]].model_fields.get(path[1])
+    current = field.default if field is not None else ""
+    if isinstance(current, tuple):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if isinstance(current, (int, float)):
+        try:
+            return int(value) if isinstance(current, int) else float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _unknown(
+    values: Mapping[str, Any], overlay: list[tuple[tuple[str, ...], str, str]], places: _Places
+) -> Iterator[Problem]:
+    paths: list[tuple[str, ...]] = []
+    for section, keys in values.items():
+        inner = cast("dict[str, Any]", keys) if isinstance(keys, dict) else {}
+        paths.extend([(section, key) for key in inner] or [(section,)])
+    paths.extend(path for path, _name, _value in overlay)
+    for path in paths:
+        if path[0] in LATER or path[:2] in LATER:
+            shown = f"[{path[0]}]" if path[0] in LATER else ".".join(path)
+            yield Problem(places(path), f"{shown} is not available in this version; remove it")
+        elif path[0] not in SECTIONS:
+            yield Problem(places(path), _suggest(f"[{path[0]}]", path[0], SECTIONS))
+        elif len(path) == 2 and path[1] not in SECTIONS[path[0]].model_fields:
+            fields = SECTIONS[path[0]].model_fields
+            yield Problem(places(path), _suggest(f"{path[0]}.{path[1]}", path[1], fields))
+
+
+def _suggest(shown: str, given: str, known: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(given, known, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
+    return f"{shown} is not a setting; {hint}"
+
+
+def _invalid(error: Any, places: _Places) -> Problem:
+    path = tuple(str(part) for part in error["loc"] if not isinstance(part, int))
+    message = error["msg"].removeprefix("Value error, ")
+    shown = ".".join(path)
+    given = error["input"]
+    secret = isinstance(given, str) and "://" in given
+    value = "" if secret or isinstance(given, dict) else f" (it is {given!r})"
+    return Problem(places(path), f"{shown}: {message[:1].lower()}{message[1:]}{value}")
+
+
+def _exposed(settings: Settings, places: _Places) -> Iterator[Problem]:
+    """Beyond this machine only on purpose: whoever says the public address has thought of it."""
+    server = settings.server
+    if server.public_url or server.host == "localhost":
+        return
+    try:
+        loopback = ipaddress.ip_address(server.host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        yield Problem(
+            places(("server", "host")),
+            f"server.host {server.host!r} can be reached from other machines; set "
+            "server.public_url to the address callers use, or listen on 127.0.0.1",
+        )

@@ -1,0 +1,58 @@
+"""Specs from an endpoint that answers with a tool file."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from toolgate.errors import SourceUnavailable
+from toolgate.sources.remote import data_only
+from toolgate.sources.text import MAX_BYTES, parse
+from toolgate.spec.reader import read_tools
+from toolgate.spec.tool import Origin, ToolSpec
+
+
+class Response(Protocol):
+    """What a GET brought."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def body(self) -> bytes: ...
+
+
+class Client(Protocol):
+    """A way to fetch that is bounded in time and size."""
+
+    async def get(self, url: str, *, headers: Mapping[str, str], most: int) -> Response: ...
+
+
+class HttpSource:
+    """One endpoint. An answer that has not changed (ETag) is not read again."""
+
+    required = False
+
+    def __init__(self, url: str, client: Client) -> None:
+        self.name = url
+        self._client = client
+        self._etag = ""
+        self._last: list[ToolSpec] = []
+
+    async def load(self) -> Sequence[ToolSpec]:
+        """Fetch and read, or keep what an unchanged answer had."""
+        headers = {"Accept": "application/json, application/yaml"}
+        if self._etag:
+            headers["If-None-Match"] = self._etag
+        response = await self._client.get(self.name, headers=headers, most=MAX_BYTES)
+        if response.status == 304:
+            return self._last
+        if response.status != 200:
+            raise SourceUnavailable(
+                f"{self.name} answered {response.status} instead of 200 with a tool file."
+            )
+        text = parse(response.body, file=self.name)
+        origin = Origin("http", self.name)
+        specs = read_tools(text.value, file=self.name, origin=origin, line_of=text.line_of)
+        self._last = data_only(specs, file=self.name)
+        self._etag = response.headers.get("ETag", "")
+        return self._last

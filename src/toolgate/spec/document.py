@@ -1,0 +1,93 @@
+"""A JSON value that cannot change: its bytes, read back as a fresh value."""
+
+import hashlib
+import math
+from collections.abc import Collection, Sequence
+from typing import Any, Self, cast
+
+import orjson
+
+MAX_BYTES = 512 * 1024
+MAX_DEPTH = 64
+MAX_NODES = 20_000
+
+
+class Document:
+    """JSON as its author ordered it. `canonical` gives the form that digests are made of."""
+
+    __slots__ = ("raw",)
+
+    raw: bytes
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+
+    @classmethod
+    def of(cls, value: object) -> Self:
+        """The document of a JSON value. A value that is none, or too large, raises `ValueError`."""
+        measure(value)
+        raw = _dumped(value, 0)
+        if len(raw) > MAX_BYTES:
+            raise ValueError(f"is {len(raw):,} bytes; at most {MAX_BYTES:,} are taken")
+        return cls(raw)
+
+    def value(self) -> Any:
+        """A fresh copy that the caller may change."""
+        return orjson.loads(self.raw)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Document) and self.raw == other.raw
+
+    def __hash__(self) -> int:
+        return hash(self.raw)
+
+    def __repr__(self) -> str:
+        shown = self.raw.decode()
+        return f"Document({shown if len(shown) <= 60 else shown[:57] + '…'})"
+
+
+def canonical(value: object) -> bytes:
+    """The one byte form of a JSON value: sorted keys, no white space, UTF-8."""
+    return _dumped(value, orjson.OPT_SORT_KEYS)
+
+
+def _dumped(value: object, option: int) -> bytes:
+    try:
+        return orjson.dumps(value, option=option)
+    except (TypeError, orjson.JSONEncodeError) as error:
+        raise ValueError(f"is not JSON ({error})") from None
+
+
+def sha256(raw: bytes) -> str:
+    """The digest, in the form that records and pins use."""
+    return "sha256:" + hashlib.sha256(raw).hexdigest()
+
+
+def measure(value: object, *, max_depth: int = MAX_DEPTH, max_nodes: int = MAX_NODES) -> None:
+    """Refuse what is not plain JSON, too deep or too large, without recursion."""
+    stack: list[tuple[object, int]] = [(value, 1)]
+    nodes = 0
+    while stack:
+        node, depth = stack.pop()
+        nodes += 1
+        if nodes > max_nodes:
+            raise ValueError(f"has more than {max_nodes:,} values")
+        if depth > max_depth:
+            raise ValueError(f"is nested deeper than {max_depth} levels")
+        stack.extend((child, depth + 1) for child in _children(node))
+
+
+def _children(node: object) -> Collection[object]:
+    if isinstance(node, dict):
+        fields = cast("dict[object, object]", node)
+        for key in fields:
+            if not isinstance(key, str):
+                raise ValueError(f"has the key {key!r}, which is not a text")
+        return fields.values()
+    if isinstance(node, (list, tuple)):
+        return cast("Sequence[object]", node)
+    if isinstance(node, float) and not math.isfinite(node):
+        raise ValueError(f"holds {node}, which JSON has no word for")
+    if node is None or isinstance(node, (str, bool, float, int)):
+        return ()
+    raise ValueError(f"holds a {type(node).__name__}, which is not JSON")

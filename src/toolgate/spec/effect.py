@@ -1,0 +1,47 @@
+"""What a tool does to the world, in the words that steer the executor."""
+
+from enum import StrEnum
+
+
+class Effect(StrEnum):
+    """How far a call can be repeated or taken back. It decides retry, cancel, approval and undo."""
+
+    PURE = "pure"
+    IDEMPOTENT = "idempotent"
+    COMPENSATABLE = "compensatable"
+    IRREVERSIBLE = "irreversible"
+
+    @property
+    def repeatable(self) -> bool:
+        """Running it twice equals running it once."""
+        return self in {Effect.PURE, Effect.IDEMPOTENT}
+
+
+class SideEffect(StrEnum):
+    """What a tool touches while it runs."""
+
+    LOCAL_EXEC = "local_exec"
+    CALLS_LLM = "calls_llm"
+    MODIFIES_FILES = "modifies_files"
+    NETWORK_ACCESS = "network_access"
+    SYSTEM_STATE = "system_state"
+    READ_ONLY = "read_only"
+
+
+CHANGES_STATE = frozenset({SideEffect.MODIFIES_FILES, SideEffect.SYSTEM_STATE})
+
+
+class Permission(StrEnum):
+    """What a tool needs from its host."""
+
+    NETWORK = "network"
+    FILESYSTEM = "filesystem"
+    SHELL = "shell"
+    COMPUTE = "compute"
+
+
+class CallerKind(StrEnum):
+    """How a call arrives: by itself, or as a step of a chain."""
+
+    DIRECT = "direct"
+    CHAIN = "chain"

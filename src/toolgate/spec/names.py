@@ -1,0 +1,40 @@
+"""Names: what a tool may be called here, and what a model's API will take.
+
+OpenAI, Anthropic and most MCP clients refuse names beyond 64 characters of `[A-Za-z0-9_-]`. A name
+that they would refuse (`mcp:files:read`) is mapped to one that they take, and mapped back.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+MAX_LENGTH = 128
+_OURS = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}\Z")
+_THEIRS = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_NOT_THEIRS = re.compile(r"[^A-Za-z0-9_-]+")
+EXPECTED = (
+    "a name of 1 to 128 characters: letters, digits and _ . : / -, starting with a letter or _"
+)
+
+
+def is_name(text: str) -> bool:
+    """Whether a tool may be called this."""
+    return _OURS.match(text) is not None
+
+
+def for_model(name: str) -> str:
+    """The name under which a model's API takes this tool; itself where it can be.
+
+    A mapped name ends in eight digits of the original's digest, so that two tools never meet.
+    """
+    if _THEIRS.match(name):
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    stem = _NOT_THEIRS.sub("_", name).strip("_")[:55]
+    return f"{stem}_{digest}"
+
+
+def from_model(names: Iterable[str]) -> Mapping[str, str]:
+    """The way back, for these tools: model's name to ours."""
+    return MappingProxyType({for_model(name): name for name in names})

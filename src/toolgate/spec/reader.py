@@ -1,0 +1,161 @@
+"""From what a file says to specs: all of it, or every problem at once."""
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from toolgate.errors import InvalidSpecs
+from toolgate.spec.checks import contradictions
+from toolgate.spec.fields import FIELDS, kind
+from toolgate.spec.layouts import Native, to_native
+from toolgate.spec.problem import Problem
+from toolgate.spec.tool import Origin, ToolSpec
+
+MAX_PROBLEMS = 200
+LineOf = Callable[[tuple[str | int, ...]], int | None]
+
+
+def read_tools(document: Any, *, file: str, origin: Origin, line_of: LineOf) -> list[ToolSpec]:
+    """The specs of a document `{tools: […]}` or a bare list, or `InvalidSpecs` with everything."""
+    reader = _Reader(file=file, origin=origin, line_of=line_of)
+    specs = reader.document(document)
+    if reader.problems:
+        raise InvalidSpecs(reader.problems[:MAX_PROBLEMS])
+    return specs
+
+
+def read_tool(given: Mapping[str, Any], *, origin: Origin, file: str = "") -> ToolSpec:
+    """One spec from its fields, or `InvalidSpecs`."""
+    return read_tools(
+        [dict(given)], file=file or str(origin), origin=origin, line_of=lambda _path: None
+    )[0]
+
+
+class _Reader:
+    def __init__(self, *, file: str, origin: Origin, line_of: LineOf) -> None:
+        self.file = file
+        self.origin = origin
+        self.line_of = line_of
+        self.problems: list[Problem] = []
+
+    def document(self, document: Any) -> list[ToolSpec]:
+        at: tuple[str | int, ...] = ()
+        if isinstance(document, dict):
+            fields = cast("dict[str, Any]", document)
+            for key in fields.keys() - {"tools"}:
+                self._complain(
+                    (key,), f"{key!r} is no key of a tool file", "A tool file has one key: tools."
+                )
+            document, at = fields.get("tools"), ("tools",)
+        if not isinstance(document, list):
+            found = "nothing" if document is None else kind(document)
+            self._complain(
+                at, f"holds {found} where a list of tools should be", "Write tools: […]."
+            )
+            return []
+        seen: dict[str, int] = {}
+        specs: list[ToolSpec] = []
+        for index, item in enumerate(cast("list[Any]", document)):
+            spec = self._tool(item, (*at, index))
+            if spec is None:
+                continue
+            if spec.name in seen:
+                self._complain(
+                    (*at, index),
+                    f"is defined twice, as entries {seen[spec.name] + 1} and {index + 1}",
+                    "Rename or remove one.",
+                    tool=spec.name,
+                )
+            seen[spec.name] = index
+            specs.append(spec)
+        return specs
+
+    def _tool(self, item: Any, at: tuple[str | int, ...]) -> ToolSpec | None:
+        if not isinstance(item, dict):
+            self._complain(
+                at, f"entry is {kind(item)}, not a tool", "Write - name: NAME and its fields."
+            )
+            return None
+        given = cast("dict[Any, Any]", item)
+        if not all(isinstance(key, str) for key in given):
+            self._complain(at, "has a key that is not a text", "Put quotes around the key.")
+            return None
+        native = to_native(given)
+        raw_name = native.fields.get("name")
+        label = raw_name[:80] if isinstance(raw_name, str) and raw_name else f"entry {at[-1]}"
+        values = self._fields(native, label, at)
+        unread = native.fields.keys() - values.keys()
+        if raw_name is None:
+            self._complain(
+                at, "is missing", f"Write {FIELDS['name'].example}.", tool=label, field="name"
+            )
+        known: dict[str, Any] = {"name": label, "origin": self.origin} | values
+        spec = ToolSpec(**known)
+        for found in contradictions(spec):
+            if found.field in unread or found.other in unread:
+                continue
+            shown = native.names.get(found.field, found.field)
+            self._complain(
+                (*at, *_path(shown)), found.message, found.write, tool=label, field=shown
+            )
+        return spec
+
+    def _fields(self, native: Native, label: str, at: tuple[str | int, ...]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for key, value in native.fields.items():
+            shown = native.names.get(key, key)
+            field = FIELDS.get(key)
+            if field is None:
+                self._complain(
+                    (*at, *_path(shown)),
+                    "is not a known field",
+                    _nearest(key),
+                    tool=label,
+                    field=shown,
+                )
+                continue
+            try:
+                values[key] = field.read(value)
+            except ValueError as error:
+                message = str(error)
+                # A reader of an object names the part: ".attempts is 0; …".
+                inner, _, message = (
+                    message.partition(" ") if message.startswith(".") else ("", "", message)
+                )
+                self._complain(
+                    (*at, *_path(shown)),
+                    message,
+                    f"Write for example {field.example}",
+                    tool=label,
+                    field=shown + inner,
+                )
+        return values
+
+    def _complain(
+        self,
+        at: tuple[str | int, ...],
+        message: str,
+        write: str,
+        *,
+        tool: str = "",
+        field: str = "",
+    ) -> None:
+        self.problems.append(
+            Problem(
+                file=self.file,
+                line=self.line_of(at),
+                tool=tool,
+                field=field,
+                message=message,
+                write=write,
+            )
+        )
+
+
+def _path(shown: str) -> tuple[str, ...]:
+    return tuple(shown.split("."))
+
+
+def _nearest(key: str) -> str:
+    close = difflib.get_close_matches(key[:64], FIELDS, n=1)
+    return f"Did you mean {close[0]}?" if close else "Remove it; see the reference of tool files."

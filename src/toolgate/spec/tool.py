@@ -1,0 +1,114 @@
+"""ToolSpec: what a tool is, as data. Never how it runs, and never a secret."""
+
+from enum import StrEnum
+from functools import cached_property
+from typing import cast
+
+import msgspec
+
+from toolgate.spec.document import Document, canonical, sha256
+from toolgate.spec.effect import CallerKind, Effect, Permission, SideEffect
+from toolgate.spec.schema import Schema
+
+ANYTHING = Document(b"{}")
+NO_ARGUMENTS = Schema(b'{"type":"object","properties":{},"additionalProperties":false}')
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a spec came from: the kind of source, and which one."""
+
+    kind: str
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.where}" if self.where else self.kind
+
+
+NOWHERE = Origin("python", "")
+
+
+class Compensation(msgspec.Struct, frozen=True, kw_only=True):
+    """The tool that takes this one back, and its arguments as data.
+
+    A text that starts with `$args.` or `$result.` is replaced by that part of the call.
+    """
+
+    tool: str
+    args: Document = ANYTHING
+
+
+class Retry(msgspec.Struct, frozen=True, kw_only=True):
+    """How often and how patiently a repeatable tool is tried."""
+
+    attempts: int
+    base_delay: float = 0.2
+    max_delay: float = 10.0
+
+
+class RateLimit(msgspec.Struct, frozen=True, kw_only=True):
+    """So many calls in so many seconds."""
+
+    calls: int
+    per: float
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """One tool. Built by a reader that has checked every field; see `spec.fields`."""
+
+    name: str
+    description: str = ""
+    display_name: str = ""
+    version: str = "1"
+    category: str = ""
+    categories: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    input_schema: Schema = NO_ARGUMENTS
+    output_schema: Schema | None = None
+    provider: str = "python"
+    config: Document = ANYTHING
+    enabled: bool = True
+    permissions: tuple[Permission, ...] = ()
+    side_effects: tuple[SideEffect, ...] = ()
+    effect: Effect = Effect.IRREVERSIBLE
+    destructive: bool = False
+    compensation: Compensation | None = None
+    requires_confirmation: bool = False
+    confirmation_prompt: str = ""
+    requires_approval: bool = False
+    allowed_callers: tuple[CallerKind, ...] = (CallerKind.DIRECT,)
+    idempotency_key: tuple[str, ...] = ()
+    timeout: float | None = None
+    retry: Retry | None = None
+    output_limit: int | None = None
+    rate_limit: RateLimit | None = None
+    origin: Origin = NOWHERE
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the canonical definition: what a pin or an approval is bound to.
+
+        Where it was found and whether it is switched on do not change what the tool is.
+        """
+        return sha256(canonical(definition(self, but=("enabled", "origin"))))
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return self.display_name or self.name
+
+
+def definition(spec: ToolSpec, *, but: tuple[str, ...] = ()) -> dict[str, object]:
+    """The spec as plain JSON, in the words of the native layout; defaults included."""
+    return {
+        field: _plain(getattr(spec, field)) for field in spec.__struct_fields__ if field not in but
+    }
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Document):
+        return value.value()
+    if isinstance(value, msgspec.Struct):
+        return {field: _plain(getattr(value, field)) for field in value.__struct_fields__}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in cast("tuple[object, ...]", value)]
+    return str(value) if isinstance(value, StrEnum) else value

@@ -1,0 +1,27 @@
+"""What the rest of the store stands on: one way to read and one way to write, on either server."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from sqlalchemy import Connection
+
+T = TypeVar("T")
+
+
+class Database(Protocol):
+    """A place for tables. Work is plain code on a connection and runs in one transaction.
+
+    Whatever goes wrong with the server itself is a `StoreUnavailable`.
+    """
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Run work that only reads."""
+        ...
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Run work in a transaction; returns when it is durable."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun, then let go."""
+        ...

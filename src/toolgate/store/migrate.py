@@ -1,0 +1,84 @@
+"""Brings a database to this version's tables, whole or not at all."""
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from toolgate.errors import StoreMismatch
+from toolgate.store.database import Database
+from toolgate.store.tables import metadata
+
+# Any number does, as long as every toolgate process takes the same one.
+_LOCK = 0x746F6F6C67617465
+
+
+async def migrate(database: Database) -> None:
+    """Create or upgrade the tables, then check that they are all there."""
+    if not await database.read(_is_current):
+        await database.write(_upgrade)
+    await database.read(_check)
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    return config
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())
+
+
+def _version(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _is_current(connection: Connection) -> bool:
+    return _version(connection) == _scripts().get_current_head()
+
+
+def _upgrade(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    version = _version(connection)
+    known = {script.revision for script in _scripts().walk_revisions()}
+    if version is not None and version not in known:
+        raise StoreMismatch(
+            f"The database is at version {version!r}, which this toolgate does not know: "
+            "a newer one has used it. Start that version, or restore a backup from before."
+        )
+    if version is None:
+        ours = sorted(_found(connection) & set(metadata.tables))
+        if ours:
+            raise StoreMismatch(
+                f"The database has tables of ours ({', '.join(ours)}) but no version: it is half "
+                "migrated, or not toolgate's. Restore a backup, or point [store] url elsewhere."
+            )
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _check(connection: Connection) -> None:
+    """The version can say one thing and the tables another, after a restore or a hand's work."""
+    inspector = sa.inspect(connection)
+    present = set(inspector.get_table_names())
+    missing = sorted(set(metadata.tables) - present)
+    for name, table in metadata.tables.items():
+        if name in present:
+            columns = {column["name"] for column in inspector.get_columns(name)}
+            missing += [f"{name}.{c.name}" for c in table.columns if c.name not in columns]
+    if missing:
+        raise StoreMismatch(
+            f"The database says it is up to date but lacks {', '.join(missing)}: it is half "
+            "migrated. Restore a backup, or point [store] url elsewhere."
+        )
+
+
+def _found(connection: Connection) -> set[str]:
+    return set(sa.inspect(connection).get_table_names())

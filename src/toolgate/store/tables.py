@@ -1,0 +1,190 @@
+"""The tables, once, for SQLite and PostgreSQL."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+
+Json = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+
+
+class Moment(TypeDecorator[datetime]):
+    """A moment with its zone, also on SQLite, which keeps none."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """Store UTC; a moment without a zone is a mistake of ours."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a moment needs its zone")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """Read UTC."""
+        return None if value is None else value.replace(tzinfo=value.tzinfo or UTC)
+
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _tool_name() -> sa.Column[str]:
+    return sa.Column(
+        "tool_name",
+        sa.Text,
+        sa.ForeignKey("tool_catalog.name", ondelete="CASCADE"),
+        primary_key=True,
+    )
+
+
+tool_catalog = sa.Table(
+    "tool_catalog",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    # NULL: the operator has said nothing, so the definition decides.
+    sa.Column("enabled", sa.Boolean),
+    sa.Column("description", sa.Text),
+    sa.Column("params", Json, nullable=False),
+    sa.Column("source", sa.Text, nullable=False),
+    # NULL: the tool is defined elsewhere and this row only carries flags.
+    # JSON, not JSONB: the order of an author's properties is kept.
+    sa.Column("definition", sa.JSON(none_as_null=True)),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+)
+
+tenant_tool_flags = sa.Table(
+    "tenant_tool_flags",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    _tool_name(),
+    sa.Column("enabled", sa.Boolean, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+)
+
+persona_tool_restrictions = sa.Table(
+    "persona_tool_restrictions",
+    metadata,
+    sa.Column("persona_id", sa.Text, primary_key=True),
+    _tool_name(),
+    sa.Column("allowed", sa.Boolean, nullable=False),
+    sa.Column("reason", sa.Text),
+    sa.Column("updated_at", Moment, nullable=False),
+)
+
+tool_execution_log = sa.Table(
+    "tool_execution_log",
+    metadata,
+    sa.Column("call_id", sa.Text, primary_key=True),
+    sa.Column("tool_name", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("effect", sa.Text, nullable=False),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("agent_id", sa.Text, nullable=False),
+    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("persona_id", sa.Text, nullable=False),
+    sa.Column("session_id", sa.Text, nullable=False),
+    sa.Column("turn_group", sa.Text, nullable=False),
+    sa.Column("caller_kind", sa.Text, nullable=False),
+    sa.Column("args_hash", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    # NULL while the call runs, and when its end is not known.
+    sa.Column("success", sa.Boolean),
+    sa.Column("duration_ms", sa.Float, nullable=False),
+    sa.Column("error_code", sa.Text, nullable=False),
+    sa.Column("error_message", sa.Text, nullable=False),
+    sa.Column("created_ns", sa.BigInteger, nullable=False),
+    sa.Index(None, "tool_name", "created_ns"),
+    sa.Index(None, "tenant_id", "created_ns"),
+    # Ids sort by time, so rows are appended to the one tree that the key needs anyway.
+    sqlite_with_rowid=False,
+)
+
+# Pure calls by the hundred: one row holds all that a tenant made between two writes.
+call_pages = sa.Table(
+    "call_pages",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("first_call_id", sa.Text, primary_key=True),
+    sa.Column("written_ns", sa.BigInteger, nullable=False),
+    sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("entries", sa.LargeBinary, nullable=False),
+    sa.Index(None, "tenant_id", "written_ns"),
+)
+
+dynamic_tools = sa.Table(
+    "dynamic_tools",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("registered_by_tenant", sa.Text, nullable=False),
+    sa.Column("registered_by_persona", sa.Text),
+    sa.Column("source_type", sa.Text, nullable=False),
+    sa.Column("source_url", sa.Text),
+    sa.Column("input_schema", Json, nullable=False),
+    sa.Column("enabled", sa.Boolean, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+)
+
+tenants = sa.Table(
+    "tenants",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("created_at", Moment, nullable=False),
+)
+
+agents = sa.Table(
+    "agents",
+    metadata,
+    sa.Column(
+        "tenant_id", sa.Text, sa.ForeignKey("tenants.id", ondelete="CASCADE"), primary_key=True
+    ),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("capsule_mode", sa.Text, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+)
+
+tool_activations = sa.Table(
+    "tool_activations",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("agent_id", sa.Text, primary_key=True),
+    _tool_name(),
+    sa.Column("enabled", sa.Boolean, nullable=False),
+    sa.Column("policy_overrides", Json, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sa.ForeignKeyConstraint(
+        ["tenant_id", "agent_id"], ["agents.tenant_id", "agents.id"], ondelete="CASCADE"
+    ),
+)
+
+api_keys = sa.Table(
+    "api_keys",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, nullable=False, unique=True),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("agent_id", sa.Text, nullable=False),
+    sa.Column("revoked", sa.Boolean, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+)
+
+revisions = sa.Table(
+    "revisions",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.BigInteger, nullable=False),
+)

@@ -1,0 +1,50 @@
+"""API keys: what a door accepts as proof. Only digests are kept."""
+
+import hashlib
+import secrets
+from enum import StrEnum
+
+import msgspec
+
+
+class Role(StrEnum):
+    """What the holder of a key may do."""
+
+    ADMIN = "admin"
+    AGENT = "agent"
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """A key on record. An agent's key is bound to its tenant and agent."""
+
+    id: str
+    digest: str
+    role: Role
+    tenant: str = ""
+    agent: str = ""
+    revoked: bool = False
+
+
+class FreshKey(msgspec.Struct, frozen=True):
+    """A new key and its secret, which is shown once and never stored."""
+
+    key: Key
+    secret: str
+
+
+def make(role: Role, *, tenant: str = "", agent: str = "") -> FreshKey:
+    """A key with 256 bits of randomness, recognisable by its prefix."""
+    secret = f"tg_{role}_{secrets.token_urlsafe(32)}"
+    key = Key(
+        id=f"key_{secrets.token_hex(6)}",
+        digest=digest(secret),
+        role=role,
+        tenant=tenant,
+        agent=agent,
+    )
+    return FreshKey(key, secret)
+
+
+def digest(secret: str) -> str:
+    """What is stored and looked up. The secret is random, so a plain digest is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,34 @@
+"""The built-in tools: the default catalog as data, and the functions that exist so far.
+
+A spec whose function is not here is shown as such and cannot be called.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import orjson
+
+from toolgate.tools.executor.echo import echo
+from toolgate.tools.executor.timestamp import timestamp
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "echo": echo,
+        "timestamp": timestamp,
+    }
+)
+
+
+class Seed(NamedTuple):
+    """A row of the default catalog: its definition, and the system that it belongs to."""
+
+    definition: Mapping[str, Any]
+    source: str
+
+
+def default_catalog() -> list[Seed]:
+    """The specs that a new store starts with."""
+    raw = files("toolgate.tools").joinpath("default_catalog.json").read_bytes()
+    return [Seed(row["definition"], row["source"]) for row in orjson.loads(raw)]

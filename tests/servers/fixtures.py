@@ -1,0 +1,55 @@
+"""The real servers as pytest fixtures, one of each a session; an xdist worker has its own session.
+
+A server that is absent skips its tests, or fails them where TOOLGATE_REQUIRE_SERVICES=1 (CI).
+"""
+
+import os
+from collections.abc import Callable, Generator
+from typing import TypeVar
+
+import pytest
+
+from tests.servers.kafka import Kafka
+from tests.servers.opa import Opa
+from tests.servers.postgres import Postgres
+from tests.servers.process import AbsentError, Process
+from tests.servers.redis import Redis
+from tests.servers.spicedb import SpiceDB
+
+Server = TypeVar("Server", bound=Process)
+
+
+def _running(kind: Callable[[], Server]) -> Generator[Server]:
+    try:
+        server = kind()
+    except AbsentError as reason:
+        if os.environ.get("TOOLGATE_REQUIRE_SERVICES") == "1":
+            pytest.fail(f"required: {reason}", pytrace=False)
+        pytest.skip(f"skipped: {reason}")
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def opa() -> Generator[Opa]:
+    yield from _running(Opa)
+
+
+@pytest.fixture(scope="session")
+def spicedb() -> Generator[SpiceDB]:
+    yield from _running(SpiceDB)
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Generator[Kafka]:
+    yield from _running(Kafka)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Generator[Postgres]:
+    yield from _running(Postgres)
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Generator[Redis]:
+    yield from _running(Redis)
