@@ -10,12 +10,12 @@ from typing import Self, TypeVar
 
 from toolgate import settings as settings_
 from toolgate.catalog.catalog import Catalog
+from toolgate.catalog.source import Source
 from toolgate.errors import SettingsInvalid, StoreError
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
 from toolgate.executor.provider import Provider
 from toolgate.gate.gate import Gate
-from toolgate.net.client import HttpClient
 from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime
 from toolgate.settings import Settings
@@ -81,8 +81,6 @@ async def _assembled(
     executor = Executor({"python": python, **providers}, chain)
 
     tenancy = Tenancy(TableDirectory(database))
-    client = HttpClient()
-    stack.push_async_callback(client.close)
     stored = CatalogTable(database)
     await stored.seed([Row(seed.definition, seed.source) for seed in default_catalog()])
     _reach_modules(settings.root)
@@ -90,7 +88,7 @@ async def _assembled(
         [
             DatabaseSource(stored, builtin=settings.tools.builtin),
             FileSource(settings.root, settings.tools.files),
-            *(HttpSource(url, client) for url in settings.tools.urls),
+            *_http_sources(settings.tools.urls, stack),
         ],
         usable=executor.unusable,
     )
@@ -126,6 +124,16 @@ def _postgres(url: str) -> Database:
             ["store.url: PostgreSQL needs its driver; pip install 'toolgate[postgres]'"]
         ) from None
     return Postgres(url)
+
+
+def _http_sources(urls: Sequence[str], stack: AsyncExitStack) -> list[Source]:
+    if not urls:
+        return []
+    from toolgate.net.client import HttpClient  # noqa: PLC0415  a tenth of the start's time
+
+    client = HttpClient()
+    stack.push_async_callback(client.close)
+    return [HttpSource(url, client) for url in urls]
 
 
 def _reach_modules(root: Path) -> None:

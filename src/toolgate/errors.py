@@ -48,6 +48,8 @@ class ToolgateError(Exception):
 
 
 class SettingsInvalid(ToolgateError):
+    """A setting cannot be used; correct the lines that the message names."""
+
     code = "settings_invalid"
 
     def __init__(self, problems: Sequence[object]) -> None:
@@ -57,10 +59,12 @@ class SettingsInvalid(ToolgateError):
 
 
 class CatalogError(ToolgateError):
-    pass
+    """Something is wrong with the tool definitions."""
 
 
 class InvalidSpecs(CatalogError):
+    """Definitions contradict themselves or are malformed; write what each line proposes."""
+
     code = "invalid_specs"
 
     def __init__(self, problems: Sequence[object]) -> None:
@@ -71,24 +75,32 @@ class InvalidSpecs(CatalogError):
 
 
 class NameClash(CatalogError):
+    """Two sources have a tool of the same name; rename one."""
+
     code = "name_clash"
 
 
 class SourceUnavailable(CatalogError):
+    """A source did not answer; its last good tools stay. Look at its health."""
+
     code = "source_unavailable"
     retryable = True
 
 
 class StoreError(ToolgateError):
-    pass
+    """Something is wrong with the store."""
 
 
 class StoreUnavailable(StoreError):
+    """The store cannot be reached or written; try again when it is back."""
+
     code = "store_unavailable"
     retryable = True
 
 
 class StoreMismatch(StoreError):
+    """The database is newer, half migrated or not ours; restore it or use another."""
+
     code = "store_mismatch"
 
 
@@ -97,10 +109,14 @@ class CallRefused(ToolgateError):
 
 
 class Unauthenticated(CallRefused):
+    """No valid key was sent; send one as `Authorization: Bearer KEY`."""
+
     code = "unauthenticated"
 
 
 class ToolNotFound(CallRefused):
+    """The tool does not exist or is hidden from this caller; list the tools."""
+
     code = "tool_not_found"
 
     def __init__(self, name: str) -> None:
@@ -111,6 +127,8 @@ class ToolNotFound(CallRefused):
 
 
 class PermissionDenied(CallRefused):
+    """The tool is visible, but this call of it is not allowed."""
+
     code = "permission_denied"
 
     def __init__(self, message: str, *, phase: str, reason: str) -> None:
@@ -120,6 +138,8 @@ class PermissionDenied(CallRefused):
 
 
 class InvalidArguments(CallRefused):
+    """The arguments do not fit the schema; correct what the pointers name."""
+
     code = "invalid_arguments"
 
     def __init__(self, tool: str, problems: Sequence[tuple[str, str]]) -> None:
@@ -134,27 +154,39 @@ class InvalidArguments(CallRefused):
 
 
 class InvalidRequest(CallRefused):
+    """The request around the arguments is malformed; send what the message says."""
+
     code = "invalid_request"
 
 
 class UnsupportedProvider(CallRefused):
+    """Nothing here runs tools of this kind; add its provider."""
+
     code = "unsupported_provider"
 
 
 class RateLimited(CallRefused):
+    """Too many calls in a time; wait and try again."""
+
     code = "rate_limited"
     retryable = True
 
 
 class BudgetExceeded(CallRefused):
+    """The budget is used up; raise it or wait for the next period."""
+
     code = "budget_exceeded"
 
 
 class ApprovalPending(CallRefused):
+    """A person has to agree before this runs."""
+
     code = "approval_pending"
 
 
 class Superseded(CallRefused):
+    """Newer messages came before an irreversible call; read them first."""
+
     code = "superseded"
 
 
@@ -163,6 +195,8 @@ class CallFailed(ToolgateError):
 
 
 class ExecutionFailed(CallFailed):
+    """The tool raised an error of its own; `details.outcome` says if it may have happened."""
+
     code = "execution_failed"
 
 
@@ -176,12 +210,18 @@ class ToolError(ExecutionFailed):
 
 
 class TimedOut(CallFailed):
+    """The tool took too long; unless it is repeatable, check before you call again."""
+
     code = "timed_out"
 
 
 class InvalidOutput(CallFailed):
+    """The tool ran, but what it returned is not JSON; correct the tool."""
+
     code = "invalid_output"
 
 
 class ExtensionFailed(CallFailed):
+    """An extension raised an error; the message says whether the tool had run."""
+
     code = "extension_failed"

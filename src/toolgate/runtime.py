@@ -7,6 +7,7 @@ from toolgate.call import Caller, Output, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.errors import InvalidRequest
 from toolgate.executor.executor import Executor
+from toolgate.gate.decision import Explanation
 from toolgate.gate.gate import Gate
 from toolgate.ledger.journal import Journal
 from toolgate.spec.function import Binding
@@ -77,6 +78,10 @@ class Runtime:
             )
         grant = await self.gate.decide(caller, tool)
         return await self._executor.run(grant, args, turn)
+
+    def explain(self, tool: str, *, caller: Caller) -> Explanation:
+        """For an operator: every phase's verdict, and the smallest change that would allow it."""
+        return self.gate.explain(caller, tool)
 
     def toolbox(self, caller: Caller, turn: Turn | None = None) -> Toolbox:
         """What one agent holds during a turn."""

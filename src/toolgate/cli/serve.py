@@ -28,7 +28,7 @@ app = typer.Typer(add_completion=False, help="Start the server.")
 def serve(
     config: Config = None,
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="Instead of [server] port.")
+        int | None, typer.Option("--port", min=0, max=65535, help="Instead of the port of the settings.")
     ] = None,
     json: Json = False,
 ) -> None:

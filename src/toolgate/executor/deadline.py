@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine, Generator
 from types import coroutine
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from toolgate.call import Call, Output
 from toolgate.errors import TimedOut
@@ -25,7 +25,7 @@ class Deadline(Extension):
         default = self._default
 
         async def run(call: Call) -> Output:
-            work = cast("Coroutine[Any, Any, Output]", inner(call))
+            work = inner(call)
             # A timer costs more than a whole call that never waits: start it when it has to.
             try:
                 waiting = work.send(None)

@@ -5,14 +5,15 @@ nothing. The built-in links are extensions too and stand in the same order.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from enum import IntEnum
 from typing import Any, cast
 
 from toolgate.call import Call, Output
 from toolgate.errors import ExtensionFailed, ToolgateError
 
-Handler = Callable[[Call], Awaitable[Output]]
+# A coroutine, not any awaitable: the deadline steps it by hand.
+Handler = Callable[[Call], Coroutine[Any, Any, Output]]
 
 
 class Priority(IntEnum):

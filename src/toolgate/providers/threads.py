@@ -51,6 +51,9 @@ class Threads:
                 self._idle -= 1
             if job is None:
                 return
+            if job.done.cancelled():
+                # Nobody waits for it any more, and nothing was begun.
+                continue
             value, error = None, None
             try:
                 value = job.context.run(job.work)

@@ -247,7 +247,7 @@ FIELDS: Mapping[str, Field] = {
     "idempotency_key": Field(
         texts, "idempotency_key: [invoice_id]", "The arguments that name one piece of business."
     ),
-    "timeout": Field(number(0.001, 86_400), "timeout: 30", "Seconds a call may take."),
+    "timeout": Field(number(0.001, 86_400), "timeout: 30", "Seconds a call may take; else the setting."),
     "retry": Field(
         retry, "retry: {attempts: 3, base_delay: 0.2}", "How often a repeatable tool is tried."
     ),

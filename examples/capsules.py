@@ -1,0 +1,29 @@
+"""Who sees what: a flag for a tenant, a capsule for an agent, and what an agent lacks."""
+
+import asyncio
+
+from toolgate import Caller, Toolgate
+from toolgate.tenancy.capsule import Mode
+
+
+async def main() -> None:
+    async with Toolgate.open() as gate:
+        # Nobody has `timestamp`, except the tenant that asked for it.
+        await gate.tenancy.set_tool("timestamp", enabled=False)
+        await gate.tenancy.set_tenant_tool("acme", "timestamp", enabled=True)
+
+        # This agent starts from nothing and is given one tool.
+        await gate.tenancy.set_agent("acme", "clerk", Mode.LISTED)
+        await gate.tenancy.activate("acme", "clerk", "echo")
+
+        for tenant, agent in (("acme", "boss"), ("acme", "clerk"), ("other", "boss")):
+            caller = Caller(tenant=tenant, agent=agent)
+            specs = await gate.discover(caller)
+            print(f"{agent} of {tenant} may call:", *(spec.name for spec in specs))
+
+        box = gate.toolbox(Caller(tenant="acme", agent="clerk"))
+        for missing in box.unavailable():
+            print(f"clerk lacks {missing.name}: {missing.reason}")
+
+
+asyncio.run(main())

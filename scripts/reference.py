@@ -1,0 +1,240 @@
+"""Writes what the documentation says about the code from the code, and examples from their files.
+
+`python -m scripts.reference` writes; with `--check` it says what is out of date and exits with 1.
+Generated pages stand whole; examples stand in hand-written pages between markers:
+
+    <!-- file: examples/first_call.py -->   the file's text
+    <!-- output: examples/first_call.py --> what it printed when it was last run (a test compares)
+"""
+
+import inspect
+import re
+import sys
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, cast
+
+import typer.main
+from pydantic.fields import FieldInfo
+from typer.testing import CliRunner
+
+import toolgate
+from toolgate import errors
+from toolgate.cli.main import COMMANDS, app
+from toolgate.errors import CallFailed, ToolgateError
+from toolgate.server.problems import STATUS
+from toolgate.settings import SECTIONS
+from toolgate.spec.fields import FIELDS
+from toolgate.spec.tool import ToolSpec
+from toolgate.tools.table import FUNCTIONS, default_catalog
+
+ROOT = Path(__file__).parent.parent
+_MARKED = re.compile(r"(<!-- (file|output): (\S+) -->\n)```(\w*)\n.*?```\n", re.DOTALL)
+_NOTE = "<!-- Written by `make docs` from the code. Do not edit. -->\n\n"
+
+
+def main() -> int:
+    """Write or check every page."""
+    check = "--check" in sys.argv[1:]
+    stale: list[str] = []
+    for path, text in pages().items():
+        file = ROOT / path
+        if file.exists() and file.read_text("utf-8") == text:
+            continue
+        stale.append(path)
+        if not check:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+    if stale and check:
+        print("out of date, run `make docs`:", *stale)
+        return 1
+    return 0
+
+
+def pages() -> dict[str, str]:
+    """Every page that depends on the code, whole."""
+    found = {
+        "docs/reference/settings.md": settings(),
+        "docs/reference/tool-files.md": tool_files(),
+        "docs/reference/command-line.md": command_line(),
+        "docs/reference/python.md": python(),
+        "docs/reference/built-in-tools.md": built_in_tools(),
+        "docs/errors.md": error_codes(),
+    }
+    written = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for file in written:
+        path = file.relative_to(ROOT).as_posix()
+        if path not in found:
+            found[path] = _MARKED.sub(_filled, file.read_text("utf-8"))
+    return found
+
+
+def _filled(match: re.Match[str]) -> str:
+    marker, kind, path, language = match.groups()
+    source = ROOT / path if kind == "file" else (ROOT / path).with_suffix(".out")
+    return f"{marker}```{language}\n{source.read_text('utf-8').rstrip()}\n```\n"
+
+
+def settings() -> str:
+    """Every key of toolgate.toml."""
+    lines = [f"# Settings\n\n{_NOTE}"]
+    lines.append(
+        "`toolgate.toml`, or the environment: `TOOLGATE_SERVER__PORT=8800` sets `[server] port`; "
+        "a list is separated by commas. An unknown key or a wrong value stops the start with its "
+        "file, its line and the nearest valid name.\n"
+    )
+    for name, section in SECTIONS.items():
+        lines.append(f"\n## [{name}]\n\n{inspect.getdoc(section)}\n\n")
+        lines.append("| key | default | meaning |\n|---|---|---|\n")
+        for key, field in section.model_fields.items():
+            lines.append(f"| `{key}` | `{_default(field)}` | {field.description} |\n")
+    return "".join(lines)
+
+
+def _default(field: FieldInfo) -> str:
+    value: Any = field.default
+    if isinstance(value, tuple):
+        listed = ", ".join(f'"{one}"' for one in cast("tuple[str, ...]", value))
+        return f"[{listed}]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def tool_files() -> str:
+    """Every field of a tool file."""
+    lines = [f"# Tool files\n\n{_NOTE}"]
+    lines.append(
+        "A YAML or JSON file with one key, `tools`, and a list. These are the fields of the native "
+        "layout. Two other layouts are read as well: `tool_type` / `implementation_config` / "
+        "`metadata`, and `category` / `parameters` / `side_effects` / `destructive`.\n\n"
+        "All problems of all files are told at once, each with file, line, tool, field and what to "
+        "write instead; nothing is loaded until there are none.\n\n"
+        "| field | meaning | default | example |\n|---|---|---|---|\n"
+    )
+    defaults = dict(zip(ToolSpec.__struct_fields__[1:], ToolSpec.__struct_defaults__, strict=True))
+    for name, field in FIELDS.items():
+        default = _shown(defaults.get(name)) if name != "name" else "required"
+        example = field.example.replace("|", "\\|")
+        lines.append(f"| `{name}` | {field.about} | {default} | `{example}` |\n")
+    return "".join(lines)
+
+
+def _shown(value: Any) -> str:
+    if value in ("", (), None):
+        return "none"
+    if isinstance(value, bool):
+        return "`true`" if value else "`false`"
+    if isinstance(value, tuple):
+        return f"`[{', '.join(str(one) for one in value)}]`"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, str):
+        return f"`{value}`"
+    return "no arguments" if "additionalProperties" in repr(value) else "none"
+
+
+def command_line() -> str:
+    """The help of every command."""
+    runner = CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"})
+    lines = [f"# Command line\n\n{_NOTE}"]
+    lines.append(
+        "Every command has `--json`. Exit codes: 0 done, 1 refused or failed, 2 wrong usage. "
+        "Tables on a terminal, plain text in a pipe.\n"
+    )
+    for arguments in _commands():
+        shown = " ".join(("toolgate", *arguments))
+        told = runner.invoke(app, [*arguments, "--help"]).output
+        text = "\n".join(line.rstrip() for line in told.strip().splitlines())
+        lines.append(f"\n## {shown}\n\n```text\n{text}\n```\n")
+    return "".join(lines)
+
+
+def _commands() -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
+    for name, entry in COMMANDS.items():
+        module = __import__(entry.module, fromlist=["app"])
+        command = typer.main.get_command(module.app)
+        inner = getattr(command, "commands", None)
+        found.extend([(name, sub) for sub in inner] if inner else [(name,)])
+    return found
+
+
+def python() -> str:
+    """The public names."""
+    lines = [f"# Python\n\n{_NOTE}`from toolgate import …`: these names are promises.\n"]
+    for name in toolgate.__all__:
+        value = getattr(toolgate, name)
+        lines.append(f"\n## {name}\n\n{inspect.getdoc(value)}\n")
+        if hasattr(value, "__struct_fields__"):
+            lines.append(f"\nFields: {', '.join(f'`{one}`' for one in value.__struct_fields__)}.\n")
+        if inspect.isclass(value) and issubclass(value, IntEnum):
+            lines.append(f"\n{', '.join(f'`{one.name}` {one.value}' for one in value)}.\n")
+        for member, function in _methods(value):
+            lines.append(f"\n- `{member}{_signature(function)}`: {_first_line(function)}\n")
+    return "".join(lines)
+
+
+def _methods(value: Any) -> list[tuple[str, Any]]:
+    if not inspect.isclass(value) or issubclass(value, Exception):
+        return []
+    return [
+        (name, member)
+        for name, member in inspect.getmembers(value, inspect.isroutine)
+        if not name.startswith("_") and inspect.getdoc(member) and _ours(member)
+    ]
+
+
+def _ours(member: Any) -> bool:
+    return str(getattr(member, "__module__", "")).startswith("toolgate")
+
+
+def _signature(function: Any) -> str:
+    signature = inspect.signature(function)
+    parameters = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in signature.parameters.values()
+        if parameter.name not in {"self", "cls"}
+    ]
+    return str(inspect.Signature(parameters))
+
+
+def _first_line(function: Any) -> str:
+    return (inspect.getdoc(function) or "").splitlines()[0]
+
+
+def built_in_tools() -> str:
+    """The default catalog."""
+    lines = [f"# Built-in tools\n\n{_NOTE}"]
+    lines.append(
+        "The default catalog is seeded at the first start. A tool whose implementation is not part "
+        "of this version is shown as unusable and cannot be called.\n\n"
+        "| tool | what it does | effect | arguments | here |\n|---|---|---|---|---|\n"
+    )
+    for seed in default_catalog():
+        tool = seed.definition
+        names = ", ".join(f"`{name}`" for name in tool["input_schema"]["properties"]) or "none"
+        here = "yes" if tool["name"] in FUNCTIONS else "not yet"
+        lines.append(
+            f"| `{tool['name']}` | {tool['description']} | {tool['effect']} | {names} | {here} |\n"
+        )
+    return "".join(lines)
+
+
+def error_codes() -> str:
+    """Every error: its code, where it shows, what it means."""
+    tree = (errors.__doc__ or "").split("\n\n")[1]
+    lines = [f"# Errors\n\n{_NOTE}"]
+    lines.append(
+        "One tree. A refusal (`CallRefused`) is raised: nothing ran. A tool's own failure "
+        "(`CallFailed`) is an Output with `ok: false`, and HTTP 200. Codes are stable.\n\n"
+        f"```text\n{inspect.cleandoc(tree)}\n```\n\n"
+        "| code | HTTP | retry can help | what it means, what to do |\n|---|---|---|---|\n"
+    )
+    lines.extend(
+        f"| `{kind.code}` | {200 if issubclass(kind, CallFailed) else STATUS[kind]} | "
+        f"{'yes' if kind.retryable else 'no'} | {_first_line(kind)} |\n"
+        for kind in STATUS
+        if kind is not ToolgateError and "code" in vars(kind)
+    )
+    return "".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""The requirement ids, and how far each is built. Tests cite them."""
+
+from enum import Enum
+
+
+class Built(Enum):
+    """How far a requirement is kept by what is here."""
+
+    WHOLE = "whole"
+    PARTLY = "partly"
+    NOT_YET = "not yet"
+
+
+WHOLE, PARTLY, NOT_YET = Built.WHOLE, Built.PARTLY, Built.NOT_YET
+
+REQUIREMENTS: dict[str, tuple[Built, str]] = {
+    "C1": (WHOLE, "ToolSpec: every field, contradictions refused"),
+    "C2": (PARTLY, "sources: files, HTTP, database, Python; not MCP, OpenAPI, plugins, dynamic"),
+    "C3": (WHOLE, "export to OpenAI, Anthropic, MCP and prompt"),
+    "C4": (WHOLE, "three tiers of visibility, unavailable with reasons"),
+    "C5": (WHOLE, "default catalog seeded idempotently, operators' flags kept"),
+    "C6": (NOT_YET, "dynamic tools"),
+    "C7": (NOT_YET, "search"),
+    "G1": (PARTLY, "gate phases registry and capsule; not relations and policy"),
+    "G2": (NOT_YET, "actions view, request, enable"),
+    "G3": (NOT_YET, "Rego"),
+    "G4": (NOT_YET, "cascading layers"),
+    "G5": (NOT_YET, "persona and role restrictions"),
+    "G6": (PARTLY, "decisions explain themselves, for the phases that exist"),
+    "G7": (NOT_YET, "real engines"),
+    "G8": (NOT_YET, "decision cache shared between nodes"),
+    "X1": (WHOLE, "one call for every kind of tool"),
+    "X2": (PARTLY, "order: resolve, gate, validate, run, record; not limits, supersede, once-only"),
+    "X3": (PARTLY, "extensions with hooks and priorities; the built-in ones that exist"),
+    "X4": (PARTLY, "timeouts; not retries, breaker, bulkhead"),
+    "X5": (WHOLE, "errors with stable codes"),
+    "X6": (NOT_YET, "output limits"),
+    "X7": (NOT_YET, "batches and chains"),
+    "X8": (NOT_YET, "parsing what a model says"),
+    "X9": (NOT_YET, "budget"),
+    "X10": (NOT_YET, "rate limits"),
+    "X11": (NOT_YET, "feature flags"),
+    "S1": (NOT_YET, "effect policy decides retry, cancel, undo"),
+    "S2": (NOT_YET, "once-only"),
+    "S3": (PARTLY, "a side effect is on record before it happens; no recovery yet"),
+    "S4": (NOT_YET, "compensation"),
+    "S5": (NOT_YET, "supersede"),
+    "S6": (PARTLY, "what needs a person does not run; approval cannot be given yet"),
+    "S7": (NOT_YET, "events"),
+    "P1": (WHOLE, "Python functions and modules, async or not"),
+    "P2": (NOT_YET, "HTTP"),
+    "P3": (NOT_YET, "MCP client"),
+    "P4": (NOT_YET, "shell and sandbox"),
+    "P5": (NOT_YET, "Composio"),
+    "P6": (NOT_YET, "queue"),
+    "P7": (NOT_YET, "custom providers"),
+    "V1": (NOT_YET, "MCP server"),
+    "V2": (PARTLY, "library; of REST only tools, explain and call"),
+    "V3": (PARTLY, "API keys; not JWT"),
+    "V4": (NOT_YET, "console"),
+    "V5": (PARTLY, "command line for what exists, on the local store"),
+    "T1": (NOT_YET, "39 tools"),
+    "T2": (NOT_YET, "plugins' tools"),
+    "T3": (PARTLY, "the 19 specs as data; echo and timestamp run"),
+    "T4": (NOT_YET, "file tools stay inside their roots"),
+    "T5": (NOT_YET, "native math"),
+    "U1": (NOT_YET, "plugins"),
+    "U2": (NOT_YET, "hot reload"),
+    "U3": (NOT_YET, "plugin settings"),
+    "L1": (NOT_YET, "feedback"),
+    "L2": (NOT_YET, "used"),
+    "D1": (PARTLY, "tables of A section 5, tenancy, journal; SQLite and PostgreSQL"),
+    "D2": (NOT_YET, "Redis"),
+    "O1": (NOT_YET, "metrics, traces, logs"),
+    "O2": (PARTLY, "every execution is on record; not refusals, not tamper-evident"),
+}
