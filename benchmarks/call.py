@@ -1,7 +1,7 @@
 """What governance costs: one governed call of a trivial tool, beside the ungoverned peers.
 
 Run it with `python -m benchmarks.call`. The tool adds two numbers, so all that is seen is the way
-there and back: catalog, gate, schema, limits, journal. `benchmarks.peers` holds the other rows.
+there and back: catalog, gate, schema, chain, journal. `benchmarks.peers` holds the other rows.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ EXPECTED_RATIO = 7.5
 
 
 async def governed(stack: AsyncExitStack) -> Ready:
-    """A whole gate: a store on disk, the bundled policy, every extension it comes with."""
+    """A whole gate: a store on disk, and every extension it comes with."""
     folder = stack.enter_context(TemporaryDirectory(prefix="toolgate-bench-"))
     gate = await stack.enter_async_context(open_gate(Path(folder)))
     gate.add(tool(effect="pure")(add))

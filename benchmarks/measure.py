@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 Call: TypeAlias = Callable[[], Awaitable[object]]
 TURN = 256
-SETTLE_SECONDS = 0.25
+SETTLE_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ async def _calibrate(call: Call, seconds: float) -> int:
 
 
 async def cpu_us(
-    calls: Mapping[str, Call], *, rounds: int = 15, seconds: float = 0.04
+    calls: Mapping[str, Call], *, rounds: int = 21, seconds: float = 0.04
 ) -> dict[str, Row]:
     """CPU µs per call: the best of `rounds`, and their median.
 
