@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -31,6 +32,7 @@ from toolgate.store.sqlite import Sqlite
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tools.table import FUNCTIONS, default_catalog
 
+log = logging.getLogger("toolgate")
 # How soon a change that another process made is seen here.
 _REFRESH = 0.5
 
@@ -145,9 +147,15 @@ def _reach_modules(root: Path) -> None:
 async def _watch(tenancy: Tenancy) -> None:
     while True:
         await asyncio.sleep(_REFRESH)
-        # A store that is away keeps the world as it was; calls that need it say so themselves.
-        with contextlib.suppress(StoreError):
+        try:
             await tenancy.refresh()
+        except StoreError:
+            # A store that is away keeps the world as it was; calls that need it say so themselves.
+            continue
+        except Exception as error:  # noqa: BLE001  one row that cannot be read must not end this
+            log.error(  # noqa: TRY400  a trace would show the row
+                "changes by other processes cannot be read (%s)", type(error).__name__
+            )
 
 
 async def _stopped(task: asyncio.Task[None]) -> None:

@@ -42,8 +42,9 @@ class ToolgateError(Exception):
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str, **details: Any) -> None:
-        super().__init__(message)
-        self.message = message
+        # A file's name can hold what is not text; every door and record can carry this.
+        self.message = str(message).encode("utf-8", "backslashreplace").decode()
+        super().__init__(self.message)
         self.details = details
 
 
@@ -225,3 +226,7 @@ class ExtensionFailed(CallFailed):
     """An extension raised an error; the message says whether the tool had run."""
 
     code = "extension_failed"
+
+    def __init__(self, message: str, *, ran: bool | None = None, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.ran = ran

@@ -18,7 +18,8 @@ from toolgate.errors import SettingsInvalid
 
 PREFIX = "TOOLGATE_"
 FILE = "toolgate.toml"
-_KEY = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=")
+_KEY = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
+_HTTP = re.compile(r"https?://[^/:?#\s]")
 _SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
 
@@ -27,14 +28,14 @@ class _Part(BaseModel):
 
 
 def _store_url(url: str) -> str:
-    if url.startswith(("sqlite:///", "postgresql://")):
+    if re.match(r"(sqlite:///|postgresql://).", url):
         return url
     raise ValueError("write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME")
 
 
 def _http_url(url: str) -> str:
-    if url and not url.startswith(("http://", "https://")):
-        raise ValueError("write an address that starts with https:// or http://")
+    if url and not _HTTP.match(url):
+        raise ValueError("write an address such as https://HOST or http://HOST:PORT")
     return url.rstrip("/")
 
 
@@ -164,10 +165,14 @@ class _Places:
         section: tuple[str, ...] = ()
         for number, line in enumerate(text.splitlines(), 1):
             if heading := _SECTION.match(line):
-                section = tuple(part.strip().strip("\"'") for part in heading[1].split("."))
-                self._lines.setdefault(section, number)
+                section = _parts(heading[1])
+                self._keep(section, number)
             elif key := _KEY.match(line):
-                self._lines.setdefault((*section, key[1]), number)
+                self._keep((*section, *_parts(key[1])), number)
+
+    def _keep(self, path: tuple[str, ...], number: int) -> None:
+        for depth in range(len(path)):
+            self._lines.setdefault(path[: depth + 1], number)
 
     def __call__(self, path: tuple[str, ...]) -> str:
         if path in self._variables:
@@ -175,6 +180,10 @@ class _Places:
         while path and path not in self._lines:
             path = path[:-1]
         return f"{self._file}:{self._lines[path]}" if path else self._file or "the settings"
+
+
+def _parts(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
 
 
 def _read(file: Path) -> tuple[str, dict[str, Any]]:
@@ -188,7 +197,8 @@ def _read(file: Path) -> tuple[str, dict[str, Any]]:
         return text, tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
-        where = f"{file}:{line[1]}" if line else str(file)
+        # The parser says "at end of document" for the last line.
+        where = f"{file}:{line[1] if line else len(text.splitlines())}"
         raise SettingsInvalid([Problem(where, f"is not TOML: {error}")]) from None
 
 
@@ -220,7 +230,9 @@ def _unknown(
     paths: list[tuple[str, ...]] = []
     for section, keys in values.items():
         inner = cast("dict[str, Any]", keys) if isinstance(keys, dict) else {}
-        paths.extend([(section, key) for key in inner] or [(section,)])
+        # What is wrong about a whole section is told once.
+        whole = section not in SECTIONS or not inner
+        paths.extend([(section,)] if whole else [(section, key) for key in inner])
     paths.extend(path for path, _name, _value in overlay)
     for path in paths:
         if path[0] in LATER or path[:2] in LATER:
@@ -228,9 +240,9 @@ def _unknown(
             yield Problem(places(path), f"{shown} is not available in this version; remove it")
         elif path[0] not in SECTIONS:
             yield Problem(places(path), _suggest(f"[{path[0]}]", path[0], SECTIONS))
-        elif len(path) == 2 and path[1] not in SECTIONS[path[0]].model_fields:
+        elif len(path) > 1 and ".".join(path[1:]) not in SECTIONS[path[0]].model_fields:
             fields = SECTIONS[path[0]].model_fields
-            yield Problem(places(path), _suggest(f"{path[0]}.{path[1]}", path[1], fields))
+            yield Problem(places(path), _suggest(".".join(path), path[1], fields))
 
 
 def _suggest(shown: str, given: str, known: Mapping[str, Any]) -> str:
@@ -244,7 +256,8 @@ def _invalid(error: Any, places: _Places) -> Problem:
     message = error["msg"].removeprefix("Value error, ")
     shown = ".".join(path)
     given = error["input"]
-    secret = isinstance(given, str) and "://" in given
+    # An address can hold a password, above all one that is written wrongly.
+    secret = path[-1].startswith("url") or (isinstance(given, str) and "://" in given)
     value = "" if secret or isinstance(given, dict) else f" (it is {given!r})"
     return Problem(places(path), f"{shown}: {message[:1].lower()}{message[1:]}{value}")
 

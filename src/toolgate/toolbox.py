@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from toolgate.call import Caller, Output, Turn
+from toolgate.errors import ToolNotFound
 from toolgate.gate.gate import Gate
 from toolgate.spec.export import export
 from toolgate.spec.names import from_model
@@ -64,7 +65,7 @@ class Toolbox:
 
     def is_available(self, tool: str) -> bool:
         """Whether the agent may call it."""
-        return any(spec.name == tool for spec in self._specs())
+        return self.definition(tool) is not None
 
     def is_tenant_available(self, tool: str) -> bool:
         """Whether the tenant has it, whatever this agent may do."""
@@ -72,7 +73,10 @@ class Toolbox:
 
     def definition(self, tool: str) -> ToolSpec | None:
         """The spec of a tool that the agent may call."""
-        return next((spec for spec in self._specs() if spec.name == tool), None)
+        try:
+            return _now(self._gate.decide(self._caller, tool)).spec
+        except ToolNotFound:
+            return None
 
     def _specs(self) -> tuple[ToolSpec, ...]:
         return _now(self._gate.listing(self._caller))

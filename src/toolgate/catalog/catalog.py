@@ -17,7 +17,7 @@ class Catalog:
 
     def __init__(self, sources: Sequence[Source], *, usable: Usable) -> None:
         """`usable` asks whether a spec has an implementation: `None`, or why not."""
-        self._sources = tuple(sources)
+        self._sources = _labelled(sources)
         self._usable = usable
         self._parts: dict[str, tuple[ToolSpec, ...]] = {}
         self._health: dict[str, Health] = {}
@@ -31,19 +31,21 @@ class Catalog:
         must have succeeded once. A clash of names leaves everything as it was.
         """
         async with self._reloading:
-            answers = await asyncio.gather(*(self._ask(source) for source in self._sources))
+            answers = await asyncio.gather(
+                *(self._ask(source) for source in self._sources.values())
+            )
             parts = dict(self._parts)
-            for source, answer in zip(self._sources, answers, strict=True):
+            for label, answer in zip(self._sources, answers, strict=True):
                 if not isinstance(answer, CatalogError):
-                    parts[source.name] = answer
-                elif source.required and source.name not in parts:
+                    parts[label] = answer
+                elif self._sources[label].required and label not in parts:
                     raise answer
             self._swap(parts)
-            for source, answer in zip(self._sources, answers, strict=True):
+            for label, answer in zip(self._sources, answers, strict=True):
                 problem = str(answer) if isinstance(answer, CatalogError) else ""
-                self._health[source.name] = Health(
-                    source=source.name,
-                    tools=len(parts.get(source.name, ())),
+                self._health[label] = Health(
+                    source=label,
+                    tools=len(parts.get(label, ())),
                     ok=not problem,
                     problem=problem,
                 )
@@ -87,6 +89,18 @@ class Catalog:
             specs=MappingProxyType(specs),
             unusable=MappingProxyType(unusable),
         )
+
+
+def _labelled(sources: Sequence[Source]) -> dict[str, Source]:
+    """Each under a label of its own: two endpoints can be called alike."""
+    labelled: dict[str, Source] = {}
+    for source in sources:
+        number, label = 1, source.name
+        while label in labelled:
+            number += 1
+            label = f"{source.name} ({number})"
+        labelled[label] = source
+    return labelled
 
 
 def _merged(parts: dict[str, tuple[ToolSpec, ...]]) -> dict[str, ToolSpec]:

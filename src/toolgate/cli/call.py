@@ -1,14 +1,24 @@
 """`toolgate call NAME --args JSON`: one governed call on the local store."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
-import orjson
 import typer
 
 from toolgate.bootstrap import Toolgate
-from toolgate.call import Caller, Output, Turn
+from toolgate.call import Output, Turn
 from toolgate.cli import show
-from toolgate.cli.session import AGENT, TENANT, Agent, Config, Json, Tenant, usage, with_gate
+from toolgate.cli.session import (
+    AGENT,
+    TENANT,
+    Agent,
+    Config,
+    Json,
+    Tenant,
+    caller_of,
+    usage,
+    with_gate,
+)
+from toolgate.server.body import parse_object
 
 app = typer.Typer(add_completion=False, help="Call a tool.")
 
@@ -25,10 +35,10 @@ def call(
     json: Json = False,
 ) -> None:
     """Call a tool."""
-    given = _arguments(args)
+    given = _arguments(args, json=json)
+    caller = caller_of(tenant, agent, user=user, json=json)
 
     async def work(gate: Toolgate) -> Output:
-        caller = Caller(tenant=tenant, agent=agent, user=user)
         group = Turn(group=turn) if turn else None
         return await gate.call(name, given, caller=caller, turn=group)
 
@@ -41,11 +51,8 @@ def call(
         raise typer.Exit(1)
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def _arguments(text: str, *, json: bool) -> dict[str, Any]:
     try:
-        given = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise usage(f'--args is not JSON: {error}. Write --args \'{{"text": "hi"}}\'.') from None
-    if not isinstance(given, dict):
-        raise usage('--args must be a JSON object: --args \'{"text": "hi"}\'.')
-    return cast("dict[str, Any]", given)
+        return parse_object(text.encode("utf-8", "surrogateescape"))
+    except ValueError as error:
+        raise usage(f'--args {error}. Write --args \'{{"text": "hi"}}\'.', json=json) from None

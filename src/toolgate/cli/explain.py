@@ -6,9 +6,8 @@ import msgspec
 import typer
 
 from toolgate.bootstrap import Toolgate
-from toolgate.call import Caller
 from toolgate.cli import show
-from toolgate.cli.session import AGENT, TENANT, Agent, Config, Json, Tenant, with_gate
+from toolgate.cli.session import AGENT, TENANT, Agent, Config, Json, Tenant, caller_of, with_gate
 from toolgate.gate.decision import Explanation
 
 app = typer.Typer(add_completion=False, help="Say why an agent may, or may not, call a tool.")
@@ -23,9 +22,10 @@ def explain(
     json: Json = False,
 ) -> None:
     """Say why an agent may, or may not, call a tool."""
+    caller = caller_of(tenant, agent, json=json)
 
     async def work(gate: Toolgate) -> Explanation:
-        return gate.gate.explain(Caller(tenant=tenant, agent=agent), name)
+        return gate.explain(name, caller=caller)
 
     found = with_gate(config, work, json=json)
     if json:

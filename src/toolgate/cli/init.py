@@ -67,11 +67,14 @@ def init(
     """Write a toolgate.toml and an example tool here."""
     there = [name for name in FILES if (folder / name).exists()]
     if there:
-        raise usage(f"{', '.join(there)} exists already; nothing was written.")
+        raise usage(f"{', '.join(there)} exists already; nothing was written.", json=json)
     for name, text in FILES.items():
         path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+        except OSError as error:
+            raise usage(f"{path} cannot be written ({error.strerror}).", json=json) from None
     if json:
         show.as_json({"written": list(FILES)})
         return

@@ -1,6 +1,7 @@
 """`toolgate`: the command line. A command's module is loaded when the command is used."""
 
 import importlib
+import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -84,4 +85,9 @@ def root(
 
 def main() -> None:
     """The entry point of the `toolgate` command."""
+    try:
+        "".join(sys.argv).encode()
+    except UnicodeEncodeError:
+        # Neither JSON nor the store could carry it.
+        sys.exit("An argument is not UTF-8 text.")
     app()

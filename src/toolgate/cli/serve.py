@@ -28,7 +28,7 @@ app = typer.Typer(add_completion=False, help="Start the server.")
 def serve(
     config: Config = None,
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="Instead of the port of the settings.")
+        int | None, typer.Option("--port", min=0, max=65535, help="Instead of the settings' port.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -71,6 +71,8 @@ def _listen(settings: Settings, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((settings.server.host, port))
+        # Taken from now on: two that start at once cannot both have it.
+        listening.listen()
     except OSError as error:
         listening.close()
         raise ToolgateError(
@@ -85,7 +87,8 @@ async def _serve(settings: Settings, listening: socket.socket, *, json: bool) ->
     async with Toolgate.open(settings) as gate:
         keys = await first_keys(gate.tenancy)
         host, port = listening.getsockname()[:2]
-        address = settings.server.public_url or f"http://{host}:{port}"
+        shown = f"[{host}]" if ":" in host else host
+        address = settings.server.public_url or f"http://{shown}:{port}"
         server = _Server(
             uvicorn.Config(
                 App(gate, settings.server),

@@ -11,6 +11,7 @@ import typer
 
 from toolgate import settings as settings_
 from toolgate.bootstrap import Toolgate
+from toolgate.call import Caller
 from toolgate.errors import ToolgateError
 from toolgate.settings import Settings
 from toolgate.tenancy import first
@@ -58,15 +59,26 @@ class ending:  # noqa: N801  reads as a word: with ending(json=json): …
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
         if not isinstance(error, ToolgateError):
             return False
-        if self._json:
-            told = {"code": error.code, "message": error.message, "retryable": error.retryable}
-            sys.stdout.write(orjson.dumps({"error": told}).decode() + "\n")
-        else:
-            sys.stderr.write(f"{error.code}: {error.message}\n")
+        _tell(error.code, error.message, retryable=error.retryable, json=self._json)
         raise typer.Exit(1)
 
 
-def usage(message: str) -> typer.Exit:
+def usage(message: str, *, json: bool) -> typer.Exit:
     """Wrong usage: say how, and exit with 2."""
-    sys.stderr.write(message + "\n")
+    _tell("wrong_usage", message, retryable=False, json=json)
     return typer.Exit(2)
+
+
+def caller_of(tenant: str, agent: str, *, user: str = "", json: bool) -> Caller:
+    """On whose behalf; a tenant is never left out."""
+    if not tenant:
+        raise usage("A caller belongs to a tenant: --tenant NAME.", json=json)
+    return Caller(tenant=tenant, agent=agent, user=user)
+
+
+def _tell(code: str, message: str, *, retryable: bool, json: bool) -> None:
+    if json:
+        told = {"code": code, "message": message, "retryable": retryable}
+        sys.stdout.write(orjson.dumps({"error": told}).decode() + "\n")
+    else:
+        sys.stderr.write(f"{code}: {message}\n")

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from rich.console import Console
-from rich.table import Table
 
 
 def as_json(value: Any) -> None:
@@ -24,6 +22,9 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows; each cell is one line."""
     rows = [[" ".join(cell.split()) for cell in row] for row in rows]
     if sys.stdout.isatty():
+        from rich.console import Console  # noqa: PLC0415  only a terminal pays for it
+        from rich.table import Table  # noqa: PLC0415
+
         drawn = Table(box=None, header_style="bold", pad_edge=False)
         for column in columns:
             drawn.add_column(column)

@@ -7,7 +7,7 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
-from toolgate.cli.session import Agent, Config, Json, Tenant, usage, with_gate
+from toolgate.cli.session import Agent, Config, Json, Tenant, caller_of, usage, with_gate
 from toolgate.errors import ToolNotFound
 from toolgate.spec.export import FORMATS, export
 from toolgate.spec.tool import ToolSpec, definition
@@ -23,6 +23,7 @@ def list_(
     config: Config = None, tenant: Tenant = "", agent: Agent = "", json: Json = False
 ) -> None:
     """All tools of the catalog; with a tenant, what its agent may call."""
+    _check_whom(tenant, agent, json=json)
     rows = with_gate(config, lambda gate: _listed(gate, tenant, agent), json=json)
     if json:
         show.as_json(rows)
@@ -78,10 +79,12 @@ def export_(
 ) -> None:
     """What an agent may call, in the words of a model's API."""
     if format not in FORMATS:
-        raise usage(f"There is no format {format!r}. Use one of: {', '.join(FORMATS)}.")
+        told = f"There is no format {format!r}. Use one of: {', '.join(FORMATS)}."
+        raise usage(told, json=json)
+    caller = caller_of(tenant, agent, json=json)
 
     async def work(gate: Toolgate) -> Any:
-        return export(await gate.discover(Caller(tenant=tenant, agent=agent)), format)
+        return export(await gate.discover(caller), format)
 
     told = with_gate(config, work, json=json)
     if isinstance(told, str) and not json:
@@ -99,12 +102,18 @@ async def _listed(gate: Toolgate, tenant: str, agent: str) -> list[dict[str, str
             "name": spec.name,
             "category": spec.category,
             "effect": str(spec.effect),
-            "state": _state(gate, spec),
+            # What an agent may call is on for it, whatever holds for everyone.
+            "state": "on" if tenant else _state(gate, spec),
             "description": spec.description,
             "origin": str(spec.origin),
         }
         for spec in specs
     ]
+
+
+def _check_whom(tenant: str, agent: str, *, json: bool) -> None:
+    if agent and not tenant:
+        raise usage("An agent belongs to a tenant: add --tenant.", json=json)
 
 
 def _state(gate: Toolgate, spec: ToolSpec) -> str:
@@ -122,13 +131,13 @@ def _found(gate: Toolgate, name: str) -> ToolSpec:
 
 
 def _switch(name: str, config: Any, tenant: str, agent: str, json: bool, *, enabled: bool) -> None:
-    if agent and not tenant:
-        raise usage("An agent belongs to a tenant: add --tenant.")
+    _check_whom(tenant, agent, json=json)
 
     async def work(gate: Toolgate) -> None:
         _found(gate, name)
         if agent:
-            await gate.tenancy.activate(tenant, agent, name, enabled=enabled)
+            kept = gate.tenancy.world.capsule(tenant, agent).overrides(name)
+            await gate.tenancy.activate(tenant, agent, name, enabled=enabled, overrides=kept)
         elif tenant:
             await gate.tenancy.set_tenant_tool(tenant, name, enabled)
         else:

@@ -10,6 +10,12 @@ from toolgate.errors import TimedOut
 from toolgate.executor.extension import Extension, Handler
 
 T = TypeVar("T")
+_OVERDUE = "the call took too long"
+
+
+def is_overdue(error: BaseException) -> bool:
+    """Whether a cancellation came from the deadline, and not from the caller."""
+    return isinstance(error, asyncio.CancelledError) and error.args == (_OVERDUE,)
 
 
 class Deadline(Extension):
@@ -32,17 +38,22 @@ class Deadline(Extension):
             except StopIteration as done:
                 return done.value
             seconds = call.grant.spec.timeout or default
+            limit = asyncio.timeout(seconds)
             try:
-                async with asyncio.timeout(seconds):
-                    return await _rest(work, waiting)
+                async with limit:
+                    return await _rest(work, waiting, limit)
             except TimeoutError:
+                if not limit.expired():
+                    raise
                 raise _timed_out(call, seconds) from None
 
         return run
 
 
 @coroutine
-def _rest(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
+def _rest(
+    work: Coroutine[Any, Any, T], waiting: Any, limit: asyncio.Timeout
+) -> Generator[Any, Any, T]:
     """Await a coroutine that has been started and waits for `waiting`."""
     try:
         while True:
@@ -52,6 +63,9 @@ def _rest(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
                 work.close()
                 raise
             except BaseException as error:  # noqa: BLE001  a cancellation belongs to the coroutine
+                if isinstance(error, asyncio.CancelledError) and limit.expired():
+                    # A class of our own would not be a cancellation to a task group.
+                    error.args = (_OVERDUE,)
                 waiting = work.throw(error)
             else:
                 waiting = work.send(sent)

@@ -1,10 +1,22 @@
 """Runs one call: the chain, composed once and entered once, then the provider."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import orjson
 
 from toolgate import clock
 from toolgate.call import Call, Failure, Grant, Output, Turn, new_call_id
-from toolgate.errors import CallFailed, TimedOut, UnsupportedProvider
+from toolgate.errors import (
+    CallFailed,
+    ExecutionFailed,
+    ExtensionFailed,
+    TimedOut,
+    ToolgateError,
+    UnsupportedProvider,
+)
 from toolgate.executor.approval import Approval
 from toolgate.executor.deadline import Deadline
 from toolgate.executor.extension import Extension, Handler
@@ -15,6 +27,8 @@ from toolgate.executor.validate import Validate
 from toolgate.ledger.entry import State
 from toolgate.ledger.journal import Journal
 from toolgate.spec.tool import ToolSpec
+
+_MAYBE = "The tool may have run: check before you call it again."
 
 
 def built_in(*, default_timeout: float, journal: Journal) -> tuple[Extension, ...]:
@@ -50,16 +64,33 @@ class Executor:
         started_ns = clock.unix_ns()
         call = Call(new_call_id(started_ns), grant, args, turn, started_ns)
         try:
-            return await self._chain(call)
+            output = await self._chain(call)
+            return output if output.call_id else msgspec.structs.replace(output, call_id=call.id)
         except CallFailed as error:
             return _failed(call, error)
+        except ToolgateError:
+            raise
+        except Exception as error:  # noqa: BLE001  an extension's own link can raise anything
+            kind = type(error).__name__
+            return _failed(call, ExtensionFailed(f"An extension failed with {kind}. {_MAYBE}"))
 
     async def _provide(self, call: Call) -> Output:
         spec = call.grant.spec
         provider = self._providers.get(spec.provider)
         if provider is None:
             raise UnsupportedProvider(f"Nothing here runs tools of the kind {spec.provider!r}.")
-        data = await provider.run(call)
+        try:
+            data = await provider.run(call)
+        except ToolgateError:
+            raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Something the tool waited for was cancelled; its caller was not.
+            raise _broken(spec, error) from error
+        except Exception as error:
+            raise _broken(spec, error) from error
         return Output(
             status="success",
             data=data,
@@ -67,6 +98,10 @@ class Executor:
             duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
             side_effects=spec.side_effects,
         )
+
+
+def _broken(spec: ToolSpec, error: BaseException) -> ExecutionFailed:
+    return ExecutionFailed(f"{spec.name!r} failed with {type(error).__name__}.")
 
 
 def _failed(call: Call, error: CallFailed) -> Output:
@@ -79,9 +114,17 @@ def _failed(call: Call, error: CallFailed) -> Output:
             code=error.code,
             message=error.message,
             retryable=error.retryable or (timed_out and spec.effect.repeatable),
-            details=error.details | ({"outcome": "unknown"} if unknown else {}),
+            details=_plain(error.details) | ({"outcome": "unknown"} if unknown else {}),
         ),
         call_id=call.id,
         duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
         side_effects=spec.side_effects,
     )
+
+
+def _plain(details: dict[str, Any]) -> dict[str, Any]:
+    """Details that every door can send; a value that is not JSON is told by its type."""
+    try:
+        return orjson.loads(orjson.dumps(details, default=lambda value: type(value).__name__))
+    except TypeError:
+        return {}

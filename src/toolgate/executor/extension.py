@@ -5,12 +5,21 @@ nothing. The built-in links are extensions too and stand in the same order.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from enum import IntEnum
 from typing import Any, cast
 
+import msgspec
+
 from toolgate.call import Call, Output
-from toolgate.errors import ExtensionFailed, ToolgateError
+from toolgate.errors import (
+    CallFailed,
+    CallRefused,
+    ExtensionFailed,
+    InvalidOutput,
+    ToolError,
+    ToolgateError,
+)
 
 # A coroutine, not any awaitable: the deadline steps it by hand.
 Handler = Callable[[Call], Coroutine[Any, Any, Output]]
@@ -33,6 +42,9 @@ class Extension:
     `before(call)` may return an Output to answer without running;
     `after(call, output)` may return another Output;
     `failed(call, error)` may return an Output instead of the error.
+
+    A hook refuses by raising, as long as nothing has run: afterwards a refusal would be untrue and
+    becomes an `ExtensionFailed`.
     """
 
     priority: int = Priority.NORMAL
@@ -42,76 +54,104 @@ class Extension:
         return _hooked(self, inner)
 
 
+Hook = Callable[..., Coroutine[Any, Any, Output | None]]
+_NOT_YET = False
+_RAN = {
+    True: "The tool had run before that.",
+    False: "The tool did not run.",
+    None: "The tool may have run.",
+}
+
+
 def _hooked(extension: Extension, inner: Handler) -> Handler:
     before = _hook(extension, "before")
     after = _hook(extension, "after")
     failed = _hook(extension, "failed")
+    if before is not None or after is not None:
+        inner = _plain(before, after, inner)
     if failed is None:
-        return _plain(before, after, inner)
-
-    plain = _plain(before, after, inner)
+        return inner
 
     async def run(call: Call) -> Output:
         try:
-            return await plain(call)
+            return await inner(call)
         except ToolgateError as error:
-            recovered = await failed(call, error)
+            ran = _ran(error)
+            recovered = await failed(ran, call, error)
             if recovered is None:
                 raise
-            return recovered
+            return _answered(call, recovered) if ran is False else _named(recovered, call.id)
 
     return run
 
 
-def _plain(before: Any, after: Any, inner: Handler) -> Handler:
-    if before is None and after is None:
-        return inner
-
+def _plain(before: Hook | None, after: Hook | None, inner: Handler) -> Handler:
     async def run(call: Call) -> Output:
         if before is not None:
-            answer = await before(call)
+            answer = await before(_NOT_YET, call)
             if answer is not None:
-                return answer
+                return _answered(call, answer)
         output = await inner(call)
         if after is not None:
-            return await after(call, output) or output
+            other = await after(output.call_id == call.id, call, output)
+            if other is not None:
+                return _named(other, output.call_id)
         return output
 
     return run
 
 
-def _hook(extension: Extension, name: str) -> Callable[..., Awaitable[Output | None]] | None:
+def _hook(extension: Extension, name: str) -> Hook | None:
     """The hook as a coroutine function that raises only our errors, or `None`."""
     hook = cast("Callable[..., Any] | None", getattr(extension, name, None))
     if hook is None:
         return None
     label = type(extension).__name__
 
-    async def guarded(*args: Any) -> Output | None:
+    async def guarded(ran: bool | None, *args: Any) -> Output | None:  # noqa: FBT001
         try:
             answer = hook(*args)
             if inspect.isawaitable(answer):
                 answer = await answer
-        except ToolgateError:
-            raise
         except Exception as error:
-            raise _extension_failed(label, name, error) from error
+            if isinstance(error, ToolgateError) and _is_true(error, ran=ran):
+                raise
+            what = f"failed with {type(error).__name__} in {name}"
+            raise _extension_failed(label, name, what, ran=ran) from error
         if answer is not None and not isinstance(answer, Output):
-            raise ExtensionFailed(
-                f"The extension {label} returned a {type(answer).__name__} from {name}; "
-                "return an Output or None.",
-                extension=label,
-                hook=name,
-            )
+            what = f"returned a {type(answer).__name__} from {name} instead of an Output or None"
+            raise _extension_failed(label, name, what, ran=ran)
         return answer
 
     return guarded
 
 
-def _extension_failed(label: str, hook: str, error: Exception) -> ExtensionFailed:
-    ran = "The tool had run before that." if hook == "after" else "The tool did not run."
+def _ran(error: ToolgateError) -> bool | None:
+    """Whether the tool did its work, as far as its error tells."""
+    if isinstance(error, ExtensionFailed):
+        return error.ran
+    if isinstance(error, InvalidOutput):
+        return True
+    return False if isinstance(error, (CallRefused, ToolError)) else None
+
+
+def _is_true(error: ToolgateError, *, ran: bool | None) -> bool:
+    """Whether a hook may raise this: what says that nothing happened has to be right."""
+    return ran is False or (isinstance(error, CallFailed) and not isinstance(error, ToolError))
+
+
+def _answered(call: Call, answer: Output) -> Output:
+    """Inside the chain an Output bears its call's id once the tool has run, and not before."""
+    return _named(answer, "") if answer.call_id == call.id else answer
+
+
+def _named(output: Output, call_id: str) -> Output:
+    if output.call_id == call_id:
+        return output
+    return msgspec.structs.replace(output, call_id=call_id)
+
+
+def _extension_failed(label: str, hook: str, what: str, *, ran: bool | None) -> ExtensionFailed:
     return ExtensionFailed(
-        f"The extension {label} failed with {type(error).__name__} in {hook}. {ran}",
-        extension=label,
-        hook=hook,
+        f"The extension {label} {what}. {_RAN[ran]}", ran=ran, extension=label, hook=hook
     )

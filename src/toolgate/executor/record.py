@@ -1,20 +1,23 @@
 """Every call is on record; a side effect before it happens."""
 
 import asyncio
+import logging
 
 import msgspec
 import orjson
 
 from toolgate import clock
 from toolgate.call import Call, Output
-from toolgate.errors import CallRefused, ToolgateError
+from toolgate.errors import ExecutionFailed, InvalidArguments, TimedOut, ToolgateError
+from toolgate.executor.deadline import is_overdue
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.outcome import outcome
 from toolgate.ledger.entry import Entry, State
 from toolgate.ledger.journal import Journal
 from toolgate.spec.effect import Effect
 
-_NOT_TRIED = CallRefused("The call was cancelled before it ran.")
+log = logging.getLogger("toolgate.journal")
+_MOST_TEXT = 4_000
 
 
 class Record(Extension):
@@ -34,10 +37,10 @@ class Record(Extension):
                 return await ahead(call)
             if journal.crowded():
                 await journal.drain()
-            args = orjson.dumps(call.args)
+            args = _written(call)
             try:
                 output = await inner(call)
-            except (ToolgateError, asyncio.CancelledError) as error:
+            except (Exception, asyncio.CancelledError) as error:
                 journal.note(_closed(_entry(call, args, State.STARTED), call, error))
                 raise
             journal.note(_entry(call, args, State.SUCCEEDED, clock.unix_ns() - call.started_ns))
@@ -49,23 +52,47 @@ class Record(Extension):
         journal = self._journal
 
         async def run(call: Call) -> Output:
-            intent = _entry(call, orjson.dumps(call.args), State.STARTED)
+            intent = _entry(call, _written(call), State.STARTED)
             try:
                 await journal.begin(intent)
-            except asyncio.CancelledError:
+            except asyncio.CancelledError as error:
                 # The intent may be on record, but nothing was tried.
-                await asyncio.shield(journal.end(_closed(intent, call, _NOT_TRIED)))
+                closed = _closed(intent, call, error)
+                await self._end(msgspec.structs.replace(closed, state=State.FAILED))
                 raise
             try:
                 output = await inner(call)
-            except (ToolgateError, asyncio.CancelledError) as error:
-                # The outcome is written even when the caller has gone away.
-                await asyncio.shield(journal.end(_closed(intent, call, error)))
+            except (Exception, asyncio.CancelledError) as error:
+                await self._end(_closed(intent, call, error))
                 raise
-            await asyncio.shield(journal.end(_closed(intent, call, None)))
+            if not await self._end(_closed(intent, call, None)):
+                raise ExecutionFailed(
+                    f"{call.spec.name!r} ran, but its outcome could not be put on record. "
+                    "Check what it did before you call it again."
+                )
             return output
 
         return run
+
+    async def _end(self, entry: Entry) -> bool:
+        """Write the outcome, also when the caller has gone away; whether it is on record."""
+        try:
+            await asyncio.shield(self._journal.end(entry))
+        except Exception as error:  # noqa: BLE001  the store's trouble is not the tool's
+            # The intent stays open, which nobody can take for a call that did not happen.
+            log.error(  # noqa: TRY400  a trace would show the statement
+                "the outcome of call %s is not on record (%s)", entry.call_id, type(error).__name__
+            )
+            return False
+        return True
+
+
+def _written(call: Call) -> bytes:
+    """The arguments as JSON: a schema need not look at every value."""
+    try:
+        return orjson.dumps(call.args)
+    except TypeError as error:
+        raise InvalidArguments(call.spec.name, [("", f"not JSON ({error})")]) from None
 
 
 def _entry(call: Call, args: bytes, state: State, duration_ns: int = 0) -> Entry:
@@ -94,8 +121,14 @@ def _closed(entry: Entry, call: Call, error: BaseException | None) -> Entry:
     state, code, message = State.SUCCEEDED, "", ""
     if error is not None:
         state = outcome(entry.effect, error)
-        code = error.code if isinstance(error, ToolgateError) else "cancelled"
-        message = error.message if isinstance(error, ToolgateError) else "The call was cancelled."
+        if isinstance(error, ToolgateError):
+            code, message = error.code, error.message[:_MOST_TEXT]
+        elif is_overdue(error):
+            code, message = TimedOut.code, "The call took too long."
+        elif isinstance(error, asyncio.CancelledError):
+            code, message = "cancelled", "The call was cancelled."
+        else:
+            code, message = ToolgateError.code, f"It failed with {type(error).__name__}."
     return msgspec.structs.replace(
         entry,
         state=state,

@@ -16,11 +16,15 @@ class Validate(Extension):
         async def run(call: Call) -> Output:
             spec = call.grant.spec
             try:
-                fits = spec.input_schema.is_valid(call.args)
+                problems = (
+                    None
+                    if spec.input_schema.is_valid(call.args)
+                    else spec.input_schema.problems(call.args)
+                )
             except ValueError as error:
-                raise InvalidArguments(spec.name, [("", f"not JSON ({error})")]) from None
-            if not fits:
-                raise InvalidArguments(spec.name, spec.input_schema.problems(call.args))
+                problems = [("", f"not JSON ({error})")]
+            if problems is not None:
+                raise InvalidArguments(spec.name, problems)
             return await inner(call)
 
         return run

@@ -86,7 +86,7 @@ class Gate:
                 allowed=False,
                 rule="missing",
                 reason="no source has a tool of this name",
-                remedy="Check the name with: toolgate tools list --all",
+                remedy="Check the name with: toolgate tools list",
             )
             return Explanation(tool=tool, allowed=False, verdicts=(missing,))
         verdicts = tuple(_verdicts(caller, spec, self._snapshot, self._world))
@@ -106,7 +106,7 @@ class Gate:
             or spec.requires_approval
             or spec.destructive
             # An agent's override can ask for more care, never for less.
-            or overrides.get("requires_confirmation") is True
+            or bool(overrides.get("requires_confirmation") or overrides.get("requires_approval"))
         )
 
     def _tenant_has(self, caller: Caller, spec: ToolSpec) -> bool:

@@ -10,11 +10,11 @@ class Journal(Protocol):
     """Where entries are kept. `begin` and `end` return when the entry is durable."""
 
     async def begin(self, entry: Entry) -> None:
-        """Write the intent of a side effect, before it happens."""
+        """Write the intent of a side effect, before it happens; `InvalidRequest` if it is there."""
         ...
 
     async def end(self, entry: Entry) -> None:
-        """Complete an entry that was begun."""
+        """Complete an entry that was begun. What `MOVES` does not allow changes nothing."""
         ...
 
     def note(self, entry: Entry) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import aiohttp
 
 from toolgate.errors import SourceUnavailable
+from toolgate.net.address import shown
 
 _TIMEOUT = 10.0
 
@@ -27,26 +28,47 @@ class HttpClient:
 
     async def get(self, url: str, *, headers: Mapping[str, str], most: int) -> Response:
         """Fetch; an answer of more than `most` bytes is refused while it comes in."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=self._timeout), trust_env=False
-            )
         try:
-            async with self._session.get(url, headers=headers, allow_redirects=False) as answer:
-                body = bytearray()
-                async for chunk in answer.content.iter_chunked(65_536):
-                    body += chunk
-                    if len(body) > most:
-                        raise SourceUnavailable(f"{url} sends more than {most:,} bytes.")
-                return Response(answer.status, answer.headers, bytes(body))
+            async with self._opened().get(url, headers=headers, allow_redirects=False) as answer:
+                return Response(answer.status, answer.headers, await _body(answer, most))
         except TimeoutError:
-            message = f"{url} did not answer within {self._timeout:g} s."
+            message = f"{shown(url)} did not answer within {self._timeout:g} s."
             raise SourceUnavailable(message) from None
+        except _Refused as refused:
+            raise SourceUnavailable(f"{shown(url)} {refused}.") from None
         except (aiohttp.ClientError, ValueError) as error:
-            message = f"{url} cannot be fetched ({type(error).__name__})."
+            message = f"{shown(url)} cannot be fetched ({type(error).__name__})."
             raise SourceUnavailable(message) from None
 
     async def close(self) -> None:
         """Let connections go."""
-        if self._session is not None:
-            await self._session.close()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=self._timeout),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                # A small compressed answer can be a large one; none is asked for.
+                headers={"Accept-Encoding": "identity"},
+                auto_decompress=False,
+                trust_env=False,
+            )
+        return self._session
+
+
+class _Refused(Exception):
+    """An answer that is not taken."""
+
+
+async def _body(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise _Refused("sends a compressed answer, which was not asked for")
+    body = bytearray()
+    async for chunk in answer.content.iter_chunked(65_536):
+        body += chunk
+        if len(body) > most:
+            raise _Refused(f"sends more than {most:,} bytes")
+    return bytes(body)

@@ -11,13 +11,19 @@ from typing import Any
 import orjson
 
 from toolgate.call import Call
-from toolgate.errors import CallFailed, ExecutionFailed, InvalidOutput, InvalidSpecs, ToolgateError
+from toolgate.errors import (
+    ExecutionFailed,
+    InvalidOutput,
+    InvalidSpecs,
+    ToolError,
+    UnsupportedProvider,
+)
 from toolgate.providers.threads import Threads
 from toolgate.spec.function import Binding
 from toolgate.spec.tool import ToolSpec
 
 log = logging.getLogger("toolgate.tools")
-_PLAIN = (str, bool, type(None))
+_PLAIN = frozenset({bool, type(None)})
 
 
 class PythonProvider:
@@ -36,6 +42,7 @@ class PythonProvider:
         """Find the function a spec names, and keep it."""
         bound = self._bindings.get(spec.name)
         if bound is not None and (bound.spec is spec or bound.spec.config == spec.config):
+            bound.spec = spec
             return None
         try:
             self._bindings[spec.name] = self._find(spec)
@@ -45,7 +52,10 @@ class PythonProvider:
 
     async def run(self, call: Call) -> Any:
         """Call the function with its own types; answer with plain JSON."""
-        binding = self._bindings[call.grant.spec.name]
+        spec = call.grant.spec
+        binding = self._bindings[spec.name]
+        if binding.spec is not spec:
+            binding = self._granted(spec, binding)
         arguments = binding.arguments(call.args)
         if binding.injected is not None:
             arguments[binding.injected] = call
@@ -56,17 +66,24 @@ class PythonProvider:
                 result = await self._threads.run(lambda: binding.function(**arguments))
                 if inspect.isawaitable(result):
                     result = await result
-        except ToolgateError as error:
-            if isinstance(error, CallFailed):
-                raise
+        except ToolError:
+            raise
+        except (Exception, SystemExit) as error:
             raise _failed(call, error) from error
-        except Exception as error:
-            raise _failed(call, error) from error
-        return result if isinstance(result, _PLAIN) else _plain(call, result)
+        return result if type(result) in _PLAIN else _plain(call, result)
 
     def close(self) -> None:
         """No more calls."""
         self._threads.close()
+
+    def _granted(self, spec: ToolSpec, newer: Binding) -> Binding:
+        """A call runs what it was granted, also when a reload has put another in its place."""
+        if newer.spec.config == spec.config:
+            return newer
+        try:
+            return self._find(spec)
+        except _Missing as missing:
+            raise UnsupportedProvider(f"{spec.name!r} cannot run any more: {missing}.") from None
 
     def _find(self, spec: ToolSpec) -> Binding:
         config = spec.config.value()
@@ -80,6 +97,8 @@ class PythonProvider:
             found = Binding(function, name=spec.name)
         except InvalidSpecs as error:
             raise _Missing(str(error.problems[0])) from None
+        except (TypeError, ValueError):
+            raise _Missing("its function does not say which arguments it takes") from None
         found.spec = spec
         return found
 
@@ -105,7 +124,7 @@ def _imported(config: Mapping[str, Any]) -> Callable[..., Any]:
     return found
 
 
-def _failed(call: Call, error: Exception) -> ExecutionFailed:
+def _failed(call: Call, error: BaseException) -> ExecutionFailed:
     """The exception's own text can hold anything, secrets too: only its kind is told."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{frames[-1].name}, line {frames[-1].lineno}" if frames else "unknown place"

@@ -7,6 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+# Raised on the loop, any other would stop it.
+_CARRIED = (Exception, SystemExit, asyncio.CancelledError)
+
 
 class _Job(NamedTuple):
     work: Callable[[], Any]
@@ -29,9 +32,12 @@ class Threads:
         """Run work off the loop. If the caller stops waiting, the work still goes on to its end."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
-        self._jobs.put(_Job(work, contextvars.copy_context(), loop, done))
         with self._lock:
-            if self._idle < self._jobs.qsize() and self._count < self._most:
+            self._jobs.put(_Job(work, contextvars.copy_context(), loop, done))
+            # Whoever asks takes an idle thread off the count: two never rely on the same one.
+            if self._idle:
+                self._idle -= 1
+            elif self._count < self._most:
                 self._count += 1
                 name = f"toolgate-tool-{self._count}"
                 threading.Thread(target=self._serve, name=name, daemon=True).start()
@@ -43,23 +49,17 @@ class Threads:
             self._jobs.put(None)
 
     def _serve(self) -> None:
-        while True:
+        while (job := self._jobs.get()) is not None:
+            # What nobody waits for any more is not begun.
+            if not job.done.cancelled():
+                value, error = None, None
+                try:
+                    value = job.context.run(job.work)
+                except BaseException as raised:  # noqa: BLE001  told to whoever waits
+                    error = raised
+                _answer(job, value, error)
             with self._lock:
                 self._idle += 1
-            job = self._jobs.get()
-            with self._lock:
-                self._idle -= 1
-            if job is None:
-                return
-            if job.done.cancelled():
-                # Nobody waits for it any more, and nothing was begun.
-                continue
-            value, error = None, None
-            try:
-                value = job.context.run(job.work)
-            except BaseException as raised:  # noqa: BLE001  told to whoever waits
-                error = raised
-            _answer(job, value, error)
 
 
 def _answer(job: _Job, value: Any, error: BaseException | None) -> None:
@@ -68,10 +68,10 @@ def _answer(job: _Job, value: Any, error: BaseException | None) -> None:
             return
         if error is None:
             job.done.set_result(value)
-        elif isinstance(error, StopIteration):
-            job.done.set_exception(RuntimeError("the function raised StopIteration"))
-        else:
+        elif isinstance(error, _CARRIED) and not isinstance(error, StopIteration):
             job.done.set_exception(error)
+        else:
+            job.done.set_exception(RuntimeError(f"the function raised {type(error).__name__}"))
 
     try:
         job.loop.call_soon_threadsafe(resolve)

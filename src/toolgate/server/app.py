@@ -23,6 +23,7 @@ Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Answer = tuple[int, bytes]
 _HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+_CALL = "/v1/call"
 _TOOLS = "/v1/tools/"
 
 
@@ -49,16 +50,19 @@ class App:
         headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *_HEADERS]
         if status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
+        elif status == 405:
+            headers.append((b"allow", b"POST" if scope["path"] == _CALL else b"GET"))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
     async def _answer(self, scope: Scope, receive: Receive) -> Answer:
         host = authorization = None
         for name, value in scope["headers"]:
+            # Of two headers where one belongs, neither counts: which one a proxy saw is unknown.
             if name == b"authorization":
-                authorization = value
+                authorization = value if authorization is None else b""
             elif name == b"host":
-                host = value
+                host = value if host is None else b""
         if not self._is_ours(host):
             return 421, _plain("misdirected_request", "This server does not go by that name.", 421)
         method, path = scope["method"], scope["path"]
@@ -66,7 +70,7 @@ class App:
             return self._health(path)
         key = authenticate(authorization, self._gate.tenancy.world)
         caller = caller_of(key)
-        if path == "/v1/call":
+        if path == _CALL:
             if method != "POST":
                 return _not_allowed("POST")
             tool, args, turn = read_call(await read_object(receive))

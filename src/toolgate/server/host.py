@@ -2,12 +2,14 @@
 letting its own name point here.
 """
 
+import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from toolgate.settings import Server
 
-_LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/\s]+))(?::\d{1,5})?\Z")
 
 
 def host_check(server: Server) -> Callable[[bytes | None], bool]:
@@ -21,8 +23,7 @@ def host_check(server: Server) -> Callable[[bytes | None], bool]:
     def is_ours(header: bytes | None) -> bool:
         if header is None:
             return False
-        host = header.decode("latin-1").lower()
-        name, bracket, _ = host.partition("]")
-        return (name + bracket if bracket else host.rsplit(":", 1)[0]) in allowed
+        named = _HOST.match(header.decode("latin-1").lower())
+        return named is not None and (named[1] or named[2]) in allowed
 
     return is_ours

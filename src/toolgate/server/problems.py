@@ -40,16 +40,16 @@ STATUS: Mapping[type[ToolgateError], int] = {
 
 def problem(error: ToolgateError) -> tuple[int, bytes]:
     """The status and the body that tell this error."""
-    status = STATUS[type(error)]
+    # An extension may refuse with a class of its own; it is told as the one it stands for.
+    status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     # What only an operator may know stays inside.
     details = {key: value for key, value in error.details.items() if key not in {"phase", "reason"}}
-    body: dict[str, Any] = {
+    body: dict[str, Any] = details | {
         "type": f"urn:toolgate:error:{error.code}",
         "title": error.code.replace("_", " "),
         "status": status,
         "code": error.code,
         "detail": error.message,
         "retryable": error.retryable,
-        **details,
     }
-    return status, orjson.dumps(body)
+    return status, orjson.dumps(body, default=lambda value: type(value).__name__)

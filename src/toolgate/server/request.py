@@ -27,6 +27,7 @@ class Request(NamedTuple):
         given = self.query.get(name)
         if given is None:
             return default
-        if not given.isascii() or not given.isdigit() or not 1 <= int(given[:9]) <= most:
+        is_number = given.isascii() and given.isdigit() and len(given) <= 9
+        if not is_number or not 1 <= int(given) <= most:
             raise InvalidRequest(f"{name!r} must be a whole number from 1 to {most:,}.")
         return int(given)

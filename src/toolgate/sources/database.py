@@ -1,12 +1,13 @@
 """Specs from the store: the default catalog, and what was put there since."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
-from toolgate.errors import SourceUnavailable, StoreError
-from toolgate.sources.remote import data_only
-from toolgate.spec.reader import read_tool
+from toolgate.errors import InvalidSpecs, SourceUnavailable, StoreError
+from toolgate.sources.remote import data_only, names_builtin
+from toolgate.spec.reader import MAX_PROBLEMS, read_tool
 from toolgate.spec.tool import Origin, ToolSpec
 
 
@@ -42,13 +43,25 @@ class DatabaseSource:
             rows = await self._rows.rows()
         except StoreError as error:
             raise SourceUnavailable(error.message) from None
-        specs = [
-            read_tool(row.definition, origin=Origin(row.source, "default catalog"), file="database")
-            for row in rows
-        ]
-        return [spec for spec in data_only(specs, file="database") if self._taken(spec)]
+        return await asyncio.to_thread(self._read, rows)
+
+    def _read(self, rows: Sequence[Row]) -> list[ToolSpec]:
+        specs: list[ToolSpec] = []
+        problems: list[object] = []
+        for row in rows:
+            origin = Origin(row.source, "default catalog")
+            try:
+                specs.append(read_tool(row.definition, origin=origin, file="database"))
+            except InvalidSpecs as error:
+                problems += error.problems
+                if len(problems) >= MAX_PROBLEMS:
+                    break
+        if problems:
+            raise InvalidSpecs(problems[:MAX_PROBLEMS])
+        kept = data_only(specs, file="database", builtin=True)
+        return [spec for spec in kept if self._taken(spec)]
 
     def _taken(self, spec: ToolSpec) -> bool:
-        if "builtin" not in spec.config.value():
+        if not names_builtin(spec):
             return True
         return any(fnmatchcase(spec.name, glob) for glob in self._builtin)

@@ -1,14 +1,17 @@
 """Tool files: YAML or JSON below the settings' folder, by glob."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from toolgate.errors import InvalidSpecs
-from toolgate.sources.text import parse
+from toolgate.sources.text import MAX_BYTES, parse, too_large
 from toolgate.spec.problem import Problem
-from toolgate.spec.reader import read_tools
+from toolgate.spec.reader import MAX_PROBLEMS, read_tools
 from toolgate.spec.tool import Origin, ToolSpec
+
+MAX_FILES = 10_000
 
 
 class FileSource:
@@ -29,30 +32,58 @@ class FileSource:
         specs: list[ToolSpec] = []
         problems: list[object] = []
         for path in self._paths():
-            shown = path.relative_to(self._root).as_posix()
             try:
-                specs.extend(read_file(path, shown))
+                specs.extend(read_file(path, self._shown(path)))
             except InvalidSpecs as error:
-                problems.extend(error.problems)
+                problems += error.problems
+                if len(problems) >= MAX_PROBLEMS:
+                    break
         if problems:
-            raise InvalidSpecs(problems)
+            raise InvalidSpecs(problems[:MAX_PROBLEMS])
         return specs
 
     def _paths(self) -> list[Path]:
         found: set[Path] = set()
         for glob in self._globs:
-            found.update(path for path in self._root.glob(glob) if path.is_file())
+            try:
+                found.update(path for path in self._root.glob(glob) if path.is_file())
+            except (ValueError, NotImplementedError):
+                raise _refused(
+                    "tools.files",
+                    f"has {glob[:80]!r}, which is no pattern of files below the settings' folder",
+                    "Write for example tools/*.yaml.",
+                ) from None
+            if len(found) > MAX_FILES:
+                raise _refused(
+                    "tools.files",
+                    f"matches more than {MAX_FILES:,} files",
+                    "Write patterns that match tool files only.",
+                )
         return sorted(found)
+
+    def _shown(self, path: Path) -> str:
+        """The path as messages call it: never where on the machine, always printable."""
+        return os.fsencode(os.path.relpath(path, self._root)).decode("utf-8", "backslashreplace")
 
 
 def read_file(path: Path, shown: str) -> list[ToolSpec]:
     """The specs of one file; `shown` is how messages call it."""
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as file:
+            # The size first: a file that is too large is never in memory.
+            size = os.fstat(file.fileno()).st_size
+            raw = file.read(MAX_BYTES + 1) if size <= MAX_BYTES else b""
     except OSError as error:
-        raise InvalidSpecs(
-            [Problem(file=shown, message=f"cannot be read ({error.strerror})", write="Check it.")]
+        raise _refused(
+            shown, f"cannot be read ({error.strerror})", "Make it readable, or move it."
         ) from None
+    if size > MAX_BYTES:
+        refusal = too_large(size)
+        raise _refused(shown, refusal.message, refusal.write)
     text = parse(raw, file=shown)
     origin = Origin("file", shown)
     return read_tools(text.value, file=shown, origin=origin, line_of=text.line_of)
+
+
+def _refused(file: str, message: str, write: str) -> InvalidSpecs:
+    return InvalidSpecs([Problem(file=file, message=message, write=write)])

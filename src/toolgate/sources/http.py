@@ -1,9 +1,11 @@
 """Specs from an endpoint that answers with a tool file."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from toolgate.errors import SourceUnavailable
+from toolgate.net.address import shown
 from toolgate.sources.remote import data_only
 from toolgate.sources.text import MAX_BYTES, parse
 from toolgate.spec.reader import read_tools
@@ -33,7 +35,9 @@ class HttpSource:
     required = False
 
     def __init__(self, url: str, client: Client) -> None:
-        self.name = url
+        # The address can hold a password; its name is for everyone.
+        self.name = shown(url)
+        self._url = url
         self._client = client
         self._etag = ""
         self._last: list[ToolSpec] = []
@@ -43,16 +47,20 @@ class HttpSource:
         headers = {"Accept": "application/json, application/yaml"}
         if self._etag:
             headers["If-None-Match"] = self._etag
-        response = await self._client.get(self.name, headers=headers, most=MAX_BYTES)
-        if response.status == 304:
+        response = await self._client.get(self._url, headers=headers, most=MAX_BYTES)
+        if response.status == 304 and self._etag:
             return self._last
         if response.status != 200:
             raise SourceUnavailable(
                 f"{self.name} answered {response.status} instead of 200 with a tool file."
             )
-        text = parse(response.body, file=self.name)
-        origin = Origin("http", self.name)
-        specs = read_tools(text.value, file=self.name, origin=origin, line_of=text.line_of)
-        self._last = data_only(specs, file=self.name)
+        # A large answer takes a while to read; calls go on meanwhile.
+        self._last = await asyncio.to_thread(self._read, response.body)
         self._etag = response.headers.get("ETag", "")
         return self._last
+
+    def _read(self, body: bytes) -> list[ToolSpec]:
+        text = parse(body, file=self.name)
+        origin = Origin("http", self.name)
+        specs = read_tools(text.value, file=self.name, origin=origin, line_of=text.line_of)
+        return data_only(specs, file=self.name)

@@ -8,13 +8,18 @@ from collections.abc import Iterable
 
 from toolgate.errors import InvalidSpecs
 from toolgate.spec.problem import Problem
+from toolgate.spec.reader import MAX_PROBLEMS
 from toolgate.spec.tool import ToolSpec
 
 LOCAL_ONLY = frozenset({"python", "shell"})
 
 
-def data_only(specs: Iterable[ToolSpec], *, file: str) -> list[ToolSpec]:
-    """The specs, if none of them names code to run on this machine."""
+def data_only(specs: Iterable[ToolSpec], *, file: str, builtin: bool = False) -> list[ToolSpec]:
+    """The specs, if none of them names code to run on this machine.
+
+    `builtin` lets through what names a built-in tool. Over a wire that would be a way to give one
+    a new name, and a policy that asks nobody.
+    """
     kept = list(specs)
     problems = [
         Problem(
@@ -25,8 +30,13 @@ def data_only(specs: Iterable[ToolSpec], *, file: str) -> list[ToolSpec]:
             write="Define it in a tool file here, or use a provider that calls a service.",
         )
         for spec in kept
-        if spec.provider in LOCAL_ONLY and "builtin" not in spec.config.value()
+        if spec.provider in LOCAL_ONLY and not (builtin and names_builtin(spec))
     ]
     if problems:
-        raise InvalidSpecs(problems)
+        raise InvalidSpecs(problems[:MAX_PROBLEMS])
     return kept
+
+
+def names_builtin(spec: ToolSpec) -> bool:
+    """Whether its implementation is one of ours."""
+    return "builtin" in spec.config.value()

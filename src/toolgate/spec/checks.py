@@ -6,6 +6,9 @@ from typing import Any, NamedTuple, cast
 from toolgate.spec.effect import CHANGES_STATE, Effect, SideEffect
 from toolgate.spec.tool import ToolSpec
 
+# Where these stand, the argument names are not all said outright.
+_COMBINED = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
+
 
 class Contradiction(NamedTuple):
     """A field at odds with another one."""
@@ -112,8 +115,8 @@ def _compensation(spec: ToolSpec) -> Iterator[Contradiction]:
         elif root == "args" and known is not None and rest.split(".")[0] not in known:
             yield Contradiction(
                 "compensation",
-                f"refers to the argument {rest.split('.')[0]!r}, which input_schema lacks",
-                f"Use one of: {', '.join(sorted(known)) or 'none are declared'}.",
+                f"refers to the argument {rest.split('.')[0][:60]!r}, which input_schema lacks",
+                _one_of(known),
                 other="input_schema",
             )
 
@@ -135,13 +138,15 @@ def _asking(spec: ToolSpec) -> Iterator[Contradiction]:
 
 
 def _idempotency_key(spec: ToolSpec) -> Iterator[Contradiction]:
+    if not spec.idempotency_key:
+        return
     known = _properties(spec)
     for field in spec.idempotency_key:
         if known is not None and field not in known:
             yield Contradiction(
                 "idempotency_key",
-                f"names {field!r}, which input_schema lacks",
-                f"Use one of: {', '.join(sorted(known)) or 'none are declared'}.",
+                f"names {field[:60]!r}, which input_schema lacks",
+                _one_of(known),
                 other="input_schema",
             )
 
@@ -149,10 +154,17 @@ def _idempotency_key(spec: ToolSpec) -> Iterator[Contradiction]:
 def _properties(spec: ToolSpec) -> frozenset[str] | None:
     """The argument names, where the schema says them outright."""
     document = cast("dict[str, Any]", spec.input_schema.value())
-    if "$ref" in document or "allOf" in document:
+    if not _COMBINED.isdisjoint(document):
         return None
     properties = document.get("properties", {})
     return frozenset(cast("dict[str, Any]", properties))
+
+
+def _one_of(known: frozenset[str]) -> str:
+    names = sorted(known)
+    shown = ", ".join(name[:60] for name in names[:10])
+    more = f" and {len(names) - 10:,} more" if len(names) > 10 else ""
+    return f"Use one of: {shown or 'none are declared'}{more}."
 
 
 def _texts(value: Any) -> Iterator[str]:

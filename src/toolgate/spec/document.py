@@ -65,16 +65,22 @@ def sha256(raw: bytes) -> str:
 
 def measure(value: object, *, max_depth: int = MAX_DEPTH, max_nodes: int = MAX_NODES) -> None:
     """Refuse what is not plain JSON, too deep or too large, without recursion."""
-    stack: list[tuple[object, int]] = [(value, 1)]
-    nodes = 0
-    while stack:
-        node, depth = stack.pop()
-        nodes += 1
-        if nodes > max_nodes:
-            raise ValueError(f"has more than {max_nodes:,} values")
+    level: list[object] = [value]
+    nodes = depth = 0
+    while level:
+        depth += 1
+        nodes += len(level)
         if depth > max_depth:
             raise ValueError(f"is nested deeper than {max_depth} levels")
-        stack.extend((child, depth + 1) for child in _children(node))
+        below: list[object] = []
+        for node in level:
+            if type(node) is str:
+                continue
+            below += _children(node)
+            # A value that holds another many times is small in memory and large when written out.
+            if nodes + len(below) > max_nodes:
+                raise ValueError(f"has more than {max_nodes:,} values")
+        level = below
 
 
 def _children(node: object) -> Collection[object]:
@@ -82,7 +88,7 @@ def _children(node: object) -> Collection[object]:
         fields = cast("dict[object, object]", node)
         for key in fields:
             if not isinstance(key, str):
-                raise ValueError(f"has the key {key!r}, which is not a text")
+                raise ValueError(f"has the key {_shown(key)}, which is not a text")
         return fields.values()
     if isinstance(node, (list, tuple)):
         return cast("Sequence[object]", node)
@@ -91,3 +97,7 @@ def _children(node: object) -> Collection[object]:
     if node is None or isinstance(node, (str, bool, float, int)):
         return ()
     raise ValueError(f"holds a {type(node).__name__}, which is not JSON")
+
+
+def _shown(key: object) -> str:
+    return repr(key)[:60] if isinstance(key, (int, float)) else f"a {type(key).__name__}"

@@ -3,7 +3,6 @@
 One row a field. The reader, its error messages and the reference page come from this table.
 """
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -16,8 +15,11 @@ from toolgate.spec.schema import Schema
 from toolgate.spec.tool import Compensation, RateLimit, Retry
 
 E = TypeVar("E", bound=StrEnum)
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_RATE = re.compile(r"\s*(\d{1,9})\s*/\s*(second|minute|hour|day)\s*\Z")
+# Also what turns the direction of text around: a person must read what a model reads.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_RATE = re.compile(r"\s*([0-9]{1,9})\s*/\s*(second|minute|hour|day)\s*\Z")
 _KINDS: Mapping[type, str] = {
     bool: "true or false",
     int: "a number",
@@ -71,7 +73,7 @@ def flag(value: Any) -> bool:
 
 def version(value: Any) -> str:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return str(value)
+        return text(64)(format(value))
     return text(64)(value)
 
 
@@ -79,8 +81,8 @@ def number(least: float, most: float) -> Callable[[Any], float]:
     def read(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise ValueError(f"is {kind(value)}, not a number")
-        if not math.isfinite(value) or not least <= value <= most:
-            raise ValueError(f"is {value}; it goes from {least:g} to {most:,g}")
+        if not least <= value <= most:
+            raise ValueError(f"is {format(value)[:40]}; it goes from {least:g} to {most:,g}")
         return float(value)
 
     return read
@@ -116,7 +118,8 @@ def word(choices: type[E]) -> Callable[[Any], E]:
         try:
             return choices(text(64)(value))
         except ValueError:
-            raise ValueError(f"is {value!r}, not one of {', '.join(choices)}") from None
+            shown = repr(value[:60]) if isinstance(value, str) else kind(value)
+            raise ValueError(f"is {shown}, not one of {', '.join(choices)}") from None
 
     return read
 
@@ -153,7 +156,9 @@ def only(value: Any, allowed: Mapping[str, Callable[[Any], Any]]) -> dict[str, A
     given = fields_of(value)
     for key in given:
         if key not in allowed:
-            raise ValueError(f"has the unknown key {key!r}; it takes {', '.join(allowed)}")
+            raise ValueError(
+                f"has the unknown key {str(key)[:60]!r}; it takes {', '.join(allowed)}"
+            )
     found: dict[str, Any] = {}
     for key, item in given.items():
         try:
@@ -247,7 +252,9 @@ FIELDS: Mapping[str, Field] = {
     "idempotency_key": Field(
         texts, "idempotency_key: [invoice_id]", "The arguments that name one piece of business."
     ),
-    "timeout": Field(number(0.001, 86_400), "timeout: 30", "Seconds a call may take; else the setting."),
+    "timeout": Field(
+        number(0.001, 86_400), "timeout: 30", "Seconds a call may take; else the setting."
+    ),
     "retry": Field(
         retry, "retry: {attempts: 3, base_delay: 0.2}", "How often a repeatable tool is tried."
     ),

@@ -20,6 +20,8 @@ class Native(NamedTuple):
 
     fields: dict[str, Any]
     names: Mapping[str, str]
+    # What is said in two places, which need not agree.
+    twice: tuple[tuple[str, str], ...] = ()
 
 
 def to_native(given: Mapping[str, Any]) -> Native:
@@ -31,40 +33,54 @@ def to_native(given: Mapping[str, Any]) -> Native:
     return Native(dict(given), {})
 
 
+class _Fields:
+    """Native fields as they are collected; the first word on each stands."""
+
+    def __init__(self, given: Mapping[str, Any], but: frozenset[str]) -> None:
+        self.fields = {key: value for key, value in given.items() if key not in but}
+        self.names: dict[str, str] = {}
+        self.twice: list[tuple[str, str]] = []
+
+    def put(self, native: str, shown: str, value: Any) -> None:
+        if native in self.fields:
+            self.twice.append((self.names.get(native, native), shown))
+            return
+        self.fields[native] = value
+        self.names[native] = shown
+
+    def native(self) -> Native:
+        return Native(self.fields, self.names, tuple(self.twice))
+
+
 def _typed(given: Mapping[str, Any]) -> Native:
-    fields = {key: value for key, value in given.items() if key not in _TYPED}
-    names = {"provider": "tool_type", "config": "implementation_config"}
+    found = _Fields(given, _TYPED)
     if "tool_type" in given:
-        fields["provider"] = _provider(given["tool_type"])
+        found.put("provider", "tool_type", _provider(given["tool_type"]))
     if "implementation_config" in given:
-        fields["config"] = _config(given["implementation_config"])
+        found.put("config", "implementation_config", _config(given["implementation_config"]))
     metadata = given.get("metadata", {})
     if not isinstance(metadata, dict):
-        fields["metadata"] = metadata
-        return Native(fields, names)
-    for key, value in cast("dict[str, Any]", metadata).items():
-        native = "destructive" if key == "is_dangerous" else key
-        fields.setdefault(native, value)
-        names[native] = f"metadata.{key}"
-    return Native(fields, names)
+        found.put("metadata", "metadata", metadata)
+        return found.native()
+    for key, value in cast("dict[Any, Any]", metadata).items():
+        native = "destructive" if key == "is_dangerous" else str(key)
+        found.put(native, f"metadata.{key}", value)
+    return found.native()
 
 
 def _registry(given: Mapping[str, Any]) -> Native:
-    fields = {key: value for key, value in given.items() if key not in _REGISTRY}
-    names = {"config": "module"}
+    found = _Fields(given, _REGISTRY)
     if "parameters" in given:
-        fields["input_schema"] = _parameters(given["parameters"])
-        names["input_schema"] = "parameters"
+        found.put("input_schema", "parameters", _parameters(given["parameters"]))
     if "permission" in given:
         needed = given["permission"]
-        fields["permissions"] = [] if needed == "none" else [needed]
-        names["permissions"] = "permission"
+        found.put("permissions", "permission", [] if needed == "none" else [needed])
     config = {key: given[key] for key in ("module", "function") if key in given}
     if config:
-        fields.setdefault("config", config)
+        found.put("config", next(iter(config)), config)
     if "effect" not in given:
-        fields.update(_implied(given))
-    return Native(fields, names)
+        found.fields.update(_implied(given))
+    return found.native()
 
 
 def _implied(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,6 +121,6 @@ def _config(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     config = dict(cast("dict[str, Any]", value))
-    if "function_name" in config:
-        config.setdefault("function", config.pop("function_name"))
+    if "function_name" in config and "function" not in config:
+        config["function"] = config.pop("function_name")
     return config

@@ -9,9 +9,12 @@ import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from toolgate.errors import NameClash
+
 MAX_LENGTH = 128
 _OURS = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}\Z")
 _THEIRS = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_MAPPED = re.compile(r".*_[0-9a-f]{8}\Z")
 _NOT_THEIRS = re.compile(r"[^A-Za-z0-9_-]+")
 EXPECTED = (
     "a name of 1 to 128 characters: letters, digits and _ . : / -, starting with a letter or _"
@@ -26,9 +29,10 @@ def is_name(text: str) -> bool:
 def for_model(name: str) -> str:
     """The name under which a model's API takes this tool; itself where it can be.
 
-    A mapped name ends in eight digits of the original's digest, so that two tools never meet.
+    A mapped name ends in eight digits of the original's digest, so that two tools do not meet. A
+    name that looks mapped is mapped too: nobody can take another tool's place by its mapped name.
     """
-    if _THEIRS.match(name):
+    if _THEIRS.match(name) and not _MAPPED.match(name):
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
     stem = _NOT_THEIRS.sub("_", name).strip("_")[:55]
@@ -37,4 +41,12 @@ def for_model(name: str) -> str:
 
 def from_model(names: Iterable[str]) -> Mapping[str, str]:
     """The way back, for these tools: model's name to ours."""
-    return MappingProxyType({for_model(name): name for name in names})
+    back: dict[str, str] = {}
+    for name in names:
+        other = back.setdefault(for_model(name), name)
+        if other != name:
+            raise NameClash(
+                f"A model would know both {other!r} and {name!r} as {for_model(name)!r}. "
+                "Rename one of them."
+            )
+    return MappingProxyType(back)

@@ -1,6 +1,7 @@
 """From what a file says to specs: all of it, or every problem at once."""
 
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -12,15 +13,19 @@ from toolgate.spec.problem import Problem
 from toolgate.spec.tool import Origin, ToolSpec
 
 MAX_PROBLEMS = 200
+_UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
 LineOf = Callable[[tuple[str | int, ...]], int | None]
 
 
 def read_tools(document: Any, *, file: str, origin: Origin, line_of: LineOf) -> list[ToolSpec]:
     """The specs of a document `{tools: […]}` or a bare list, or `InvalidSpecs` with everything."""
     reader = _Reader(file=file, origin=origin, line_of=line_of)
-    specs = reader.document(document)
+    try:
+        specs = reader.document(document)
+    except _Enough:
+        specs = []
     if reader.problems:
-        raise InvalidSpecs(reader.problems[:MAX_PROBLEMS])
+        raise InvalidSpecs(reader.problems)
     return specs
 
 
@@ -29,6 +34,10 @@ def read_tool(given: Mapping[str, Any], *, origin: Origin, file: str = "") -> To
     return read_tools(
         [dict(given)], file=file or str(origin), origin=origin, line_of=lambda _path: None
     )[0]
+
+
+class _Enough(Exception):
+    """So much is wrong that reading on helps nobody."""
 
 
 class _Reader:
@@ -42,10 +51,13 @@ class _Reader:
         at: tuple[str | int, ...] = ()
         if isinstance(document, dict):
             fields = cast("dict[str, Any]", document)
-            for key in fields.keys() - {"tools"}:
-                self._complain(
-                    (key,), f"{key!r} is no key of a tool file", "A tool file has one key: tools."
-                )
+            for key in fields:
+                if key != "tools":
+                    self._complain(
+                        (key,),
+                        f"{str(key)[:60]!r} is no key of a tool file",
+                        "A tool file has one key: tools.",
+                    )
             document, at = fields.get("tools"), ("tools",)
         if not isinstance(document, list):
             found = "nothing" if document is None else kind(document)
@@ -73,23 +85,37 @@ class _Reader:
     def _tool(self, item: Any, at: tuple[str | int, ...]) -> ToolSpec | None:
         if not isinstance(item, dict):
             self._complain(
-                at, f"entry is {kind(item)}, not a tool", "Write - name: NAME and its fields."
+                at,
+                f"is {kind(item)}, not a tool",
+                "Write - name: NAME and its fields.",
+                tool=_entry(at),
             )
             return None
         given = cast("dict[Any, Any]", item)
         if not all(isinstance(key, str) for key in given):
-            self._complain(at, "has a key that is not a text", "Put quotes around the key.")
+            self._complain(
+                at, "has a key that is not a text", "Put quotes around the key.", tool=_entry(at)
+            )
             return None
         native = to_native(given)
-        raw_name = native.fields.get("name")
-        label = raw_name[:80] if isinstance(raw_name, str) and raw_name else f"entry {at[-1]}"
+        name: Any = native.fields.get("name")
+        label = _printable(name[:80]) if isinstance(name, str) and name else _entry(at)
+        for first, second in native.twice:
+            self._complain(
+                (*at, *_path(second)),
+                f"says the same as {first}",
+                "Keep one of them.",
+                tool=label,
+                field=second,
+            )
         values = self._fields(native, label, at)
         unread = native.fields.keys() - values.keys()
-        if raw_name is None:
+        if "name" not in native.fields:
             self._complain(
                 at, "is missing", f"Write {FIELDS['name'].example}.", tool=label, field="name"
             )
-        known: dict[str, Any] = {"name": label, "origin": self.origin} | values
+        # Without a name of its own it can be checked, but is like no other.
+        known: dict[str, Any] = {"name": _entry(at), "origin": self.origin} | values
         spec = ToolSpec(**known)
         for found in contradictions(spec):
             if found.field in unread or found.other in unread:
@@ -125,7 +151,7 @@ class _Reader:
                 self._complain(
                     (*at, *_path(shown)),
                     message,
-                    f"Write for example {field.example}",
+                    f"Write for example {field.example.removesuffix('.')}.",
                     tool=label,
                     field=shown + inner,
                 )
@@ -145,11 +171,23 @@ class _Reader:
                 file=self.file,
                 line=self.line_of(at),
                 tool=tool,
-                field=field,
+                field=_printable(field),
                 message=message,
                 write=write,
             )
         )
+        if len(self.problems) == MAX_PROBLEMS:
+            raise _Enough
+
+
+def _entry(at: tuple[str | int, ...]) -> str:
+    return f"entry {cast('int', at[-1]) + 1}"
+
+
+def _printable(text: str) -> str:
+    """A name from a file goes to logs and terminals: nothing in it may steer them."""
+    shown = _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+    return shown if len(shown) <= 200 else shown[:199] + "…"
 
 
 def _path(shown: str) -> tuple[str, ...]:

@@ -1,17 +1,20 @@
 """A JSON Schema, checked and compiled once.
 
 Only what is safe to run on every call gets in: references stay inside the document, patterns run in
-linear time, and no combination of `allOf`, `anyOf`, `oneOf` and `$ref` can expand beyond a bound.
+linear time, and nothing expands beyond a bound (see `bounds`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Self, cast
 
 import jsonschema_rs
 
+from toolgate.spec import bounds
+from toolgate.spec.bounds import escaped, shortened
 from toolgate.spec.document import Document
 
-MAX_EXPANSION = 10_000
+# Saying all that is wrong tries every branch again at every level of a recursive value.
+MAX_EXPLAINED = 100_000
 _VALIDATORS: Mapping[str, type[Any]] = {
     "http://json-schema.org/draft-04/schema": jsonschema_rs.Draft4Validator,
     "http://json-schema.org/draft-06/schema": jsonschema_rs.Draft6Validator,
@@ -20,26 +23,19 @@ _VALIDATORS: Mapping[str, type[Any]] = {
     "https://json-schema.org/draft/2020-12/schema": jsonschema_rs.Draft202012Validator,
 }
 _LATEST = "https://json-schema.org/draft/2020-12/schema"
-# Keywords whose value is data, not a schema: a "$ref" inside them is an ordinary key.
-_DATA = frozenset({"const", "default", "enum", "example", "examples"})
-# Keywords whose value maps names to schemas: a key inside them is a name, not a keyword.
-_NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
-# Keywords that apply their subschemas to the same value; these are what can multiply.
-_IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
-_IN_PLACE = ("not", "if", "then", "else")
 _PATTERNS = jsonschema_rs.RegexOptions()
 
 
 class Schema(Document):
     """A compiled schema. `is_valid` is what the hot path calls."""
 
-    __slots__ = ("_validator", "is_valid")
+    __slots__ = ("_growth", "_validator", "is_valid")
 
     def __init__(self, raw: bytes) -> None:
         super().__init__(raw)
         document = self.value()
-        _check_references(document)
-        _check_expansion(document)
+        found = bounds.check(document, raw)
+        self._growth = found.checks if found.recursive else 0
         self._validator = _compile(document)
         self.is_valid = self._validator.is_valid
 
@@ -52,9 +48,11 @@ class Schema(Document):
 
     def problems(self, instance: object, *, most: int = 10) -> list[tuple[str, str]]:
         """What does not fit, as (JSON pointer, sentence) pairs."""
+        if self._growth and self._growth ** _depth(instance) > MAX_EXPLAINED:
+            return [("", "they do not fit, and are nested too deep to say where")]
         found: list[tuple[str, str]] = []
         for error in self._validator.iter_errors(instance):
-            found.append((pointer(error.instance_path), _shortened(error.message)))
+            found.append((pointer(error.instance_path), shortened(error.message)))
             if len(found) == most:
                 break
         return found
@@ -62,7 +60,25 @@ class Schema(Document):
 
 def pointer(path: "list[Any]") -> str:
     """A JSON pointer (RFC 6901)."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    return "".join("/" + escaped(part) for part in path)
+
+
+def _depth(instance: object) -> int:
+    """How deep a value is nested, as far as it matters."""
+    level, depth = [instance], 0
+    while level and depth < 20:
+        depth += 1
+        level = [
+            child
+            for node in level
+            if isinstance(node, (dict, list))
+            for child in (
+                cast("dict[str, object]", node).values()
+                if isinstance(node, dict)
+                else cast("list[object]", node)
+            )
+        ]
+    return depth
 
 
 def _compile(document: Any) -> Any:
@@ -77,10 +93,10 @@ def _compile(document: Any) -> Any:
         if '"regex"' in error.message:
             hint = " (patterns run in linear time: no look-around, no back-references)"
         raise ValueError(
-            f"is no valid JSON Schema: {where}: {_shortened(error.message)}{hint}"
+            f"is no valid JSON Schema: {where}: {shortened(error.message)}{hint}"
         ) from None
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"is no valid JSON Schema: {_shortened(str(error))}") from None
+        raise ValueError(f"is no valid JSON Schema: {shortened(str(error))}") from None
 
 
 def _dialect(document: Any) -> str:
@@ -92,89 +108,3 @@ def _dialect(document: Any) -> str:
     raise ValueError(
         f"names a $schema that is not known: {named!r}; leave it out or write {_LATEST!r}"
     )
-
-
-def _subschemas(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every object in the document that stands where a schema can, with its pointer."""
-    stack: list[tuple[str, Any, bool]] = [("", document, False)]
-    while stack:
-        where, node, named = stack.pop()
-        if isinstance(node, dict):
-            fields = cast("dict[str, Any]", node)
-            if not named:
-                yield where, fields
-            stack.extend(
-                (where + pointer([key]), child, not named and key in _NAMED)
-                for key, child in fields.items()
-                if named or key not in _DATA
-            )
-        elif isinstance(node, list):
-            items = cast("list[Any]", node)
-            stack.extend((f"{where}/{index}", child, False) for index, child in enumerate(items))
-
-
-def _check_references(document: Any) -> None:
-    for where, node in _subschemas(document):
-        for keyword in ("$dynamicRef", "$recursiveRef"):
-            if isinstance(node.get(keyword), str):
-                raise ValueError(
-                    f"uses {keyword} at {where or '/'}; write a plain '#/$defs/…' $ref"
-                )
-        target = node.get("$ref")
-        if isinstance(target, str) and not target.startswith("#"):
-            raise ValueError(
-                f"refers outside itself at {where or '/'}: {_shortened(target)!r}; "
-                "copy the definition under $defs and refer to it as '#/$defs/…'"
-            )
-        if where and isinstance(node.get("$id"), str):
-            raise ValueError(f"changes its base address with $id at {where}; leave $id out")
-
-
-def _check_expansion(document: Any) -> None:
-    """Bound how many subschemas one value can be held against at once.
-
-    Validation time is exponential in nested `allOf: [$ref, $ref]` although the document is small.
-    """
-    nodes = dict(_subschemas(document))
-    cost: dict[str, int] = {}
-    for start in nodes:
-        stack = [start]
-        open_: set[str] = set()
-        while stack:
-            where = stack[-1]
-            if where in cost:
-                stack.pop()
-                continue
-            parts = _in_place(where, nodes[where], nodes)
-            waiting = [part for part in parts if part not in cost]
-            if where in open_ or not waiting:
-                # A loop that never descends into the value adds nothing that was not counted.
-                cost[where] = 1 + sum(cost.get(part, 0) for part in parts)
-                if cost[where] > MAX_EXPANSION:
-                    raise ValueError(
-                        f"expands to more than {MAX_EXPANSION:,} checks of one value "
-                        f"at {where or '/'}; combine fewer schemas with allOf, anyOf and oneOf"
-                    )
-                stack.pop()
-                continue
-            open_.add(where)
-            stack.extend(waiting)
-
-
-def _in_place(where: str, node: dict[str, Any], nodes: Mapping[str, Any]) -> list[str]:
-    parts = [f"{where}/{key}" for key in _IN_PLACE if isinstance(node.get(key), dict)]
-    for key in _IN_PLACE_LISTS:
-        members = node.get(key)
-        if isinstance(members, list):
-            parts.extend(
-                f"{where}/{key}/{index}" for index in range(len(cast("list[Any]", members)))
-            )
-    target = node.get("$ref")
-    if isinstance(target, str):
-        parts.append(target[1:])
-    return [part for part in parts if part in nodes]
-
-
-def _shortened(text: str, most: int = 200) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"

@@ -57,17 +57,14 @@ class CatalogTable:
         ]
 
         def work(connection: Connection) -> None:
-            stored = dict(
-                connection.execute(sa.select(tool_catalog.c.name, tool_catalog.c.definition))
-                .tuples()
-                .all()
-            )
+            found = connection.execute(sa.select(tool_catalog.c.name, tool_catalog.c.definition))
+            stored = {name: definition for name, definition in found}  # noqa: C416  a Row is no pair
             changed = [
                 value for value in values if stored.get(value["name"]) != value["definition"]
             ]
             if changed:
                 columns = ("description", "params", "source", "definition", "updated_at")
-                upsert(connection, tool_catalog, changed, change=columns)
                 bump(connection)
+                upsert(connection, tool_catalog, changed, change=columns)
 
         await self._database.write(work)

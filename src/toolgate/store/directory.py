@@ -6,8 +6,10 @@ from types import MappingProxyType
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
 
 from toolgate import clock
+from toolgate.errors import InvalidRequest
 from toolgate.store import tables
 from toolgate.store.database import Database
 from toolgate.store.upsert import upsert
@@ -46,15 +48,21 @@ class TableDirectory:
         """All of the changes, or none."""
 
         def work(connection: Connection) -> None:
+            bump(connection)
             for change in changes:
                 _apply(change, connection)
-            bump(connection)
 
-        await self._database.write(work)
+        try:
+            await self._database.write(work)
+        except IntegrityError:
+            raise InvalidRequest(
+                "The change names a tenant or an agent that is not on record, or a key that is; "
+                "nothing was changed."
+            ) from None
 
 
 def bump(connection: Connection) -> None:
-    """The world is a new one."""
+    """The world is a new one. First in a transaction: changes wait here, and never cross."""
     upsert(connection, tables.revisions, [{"name": REVISION, "value": 0}])
     connection.execute(
         tables.revisions.update()
@@ -169,10 +177,10 @@ def _agent(change: SetAgent, connection: Connection) -> None:
     row = {
         "tenant_id": change.tenant,
         "id": change.agent,
-        "capsule_mode": change.mode.value,
+        "capsule_mode": (change.mode or Mode.ALL).value,
         "created_at": clock.utc_now(),
     }
-    upsert(connection, tables.agents, [row], change=("capsule_mode",))
+    upsert(connection, tables.agents, [row], change=("capsule_mode",) if change.mode else ())
 
 
 @_apply.register
@@ -213,7 +221,10 @@ def _add_key(change: AddKey, connection: Connection) -> None:
 @_apply.register
 def _revoke_key(change: RevokeKey, connection: Connection) -> None:
     table = tables.api_keys
-    connection.execute(table.update().where(table.c.id == change.id).values(revoked=True))
+    found = connection.execute(table.update().where(table.c.id == change.id).values(revoked=True))
+    if not found.rowcount:
+        # An operator who mistypes must not believe that the key is shut.
+        raise InvalidRequest(f"There is no key {change.id!r}; nothing was revoked.")
 
 
 def _mention(connection: Connection, tool: str) -> None:

@@ -1,32 +1,38 @@
 """The journal in tables. Intents wait for the disk; finished pure calls are written behind.
 
-A side effect has a row of its own in `tool_execution_log`. Pure calls share one: a page in
-`call_pages` holds what a tenant's agents read between two writes, at a tenth of the cost.
+A side effect has a row of its own in `tool_execution_log`. Pure calls share one (`store.pages`), at
+a tenth of the cost.
 """
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from heapq import nlargest
+import contextlib
+from collections.abc import Sequence
 
 import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
 
-from toolgate import clock
-from toolgate.errors import StoreError
-from toolgate.ledger.entry import Entry, State
+from toolgate.errors import InvalidRequest, StoreError
+from toolgate.ledger.entry import MOVES, Entry, State
 from toolgate.spec.document import sha256
 from toolgate.spec.effect import CallerKind, Effect
+from toolgate.store import pages
 from toolgate.store.database import Database
-from toolgate.store.tables import call_pages as pages
+from toolgate.store.outage import closed
 from toolgate.store.tables import tool_execution_log as log
+from toolgate.store.text import storable
 
 _CROWD = 2_000
 _EVERY = 0.1
+# Larger arguments are digested at once: a crowd of them would fill the memory.
+_SMALL = 4_096
 _SUCCESS = {State.SUCCEEDED: True, State.FAILED: False, State.STARTED: None, State.UNKNOWN: None}
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[Entry]).decode
+# For each state, those it can be reached from.
+_BEFORE = {
+    state: [before.value for before, after in MOVES.items() if before and state in after]
+    for state in State
+}
 
 
 class TableJournal:
@@ -35,9 +41,11 @@ class TableJournal:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._waiting: list[Entry] = []
+        self._underway = 0
         self._wake = asyncio.Event()
         self._closing = False
         self._writing: asyncio.Task[None] | None = None
+        self._draining: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin to write behind."""
@@ -53,21 +61,31 @@ class TableJournal:
 
     async def begin(self, entry: Entry) -> None:
         """The intent is durable when this returns."""
-        await self._database.write(lambda connection: connection.execute(log.insert(), _row(entry)))
+        row = _row(entry)
+
+        def work(connection: Connection) -> None:
+            connection.execute(log.insert(), row)
+
+        try:
+            await self._database.write(work)
+        except IntegrityError:
+            raise InvalidRequest(
+                f"The call {entry.call_id!r} is on record already; it did not run again."
+            ) from None
 
     async def end(self, entry: Entry) -> None:
-        """Only a started entry can end, and only once."""
+        """Only a started entry can end, and only once; any other stays as it is."""
 
         def work(connection: Connection) -> None:
             connection.execute(
                 log.update()
-                .where(log.c.call_id == entry.call_id, log.c.state == State.STARTED.value)
+                .where(log.c.call_id == entry.call_id, log.c.state.in_(_BEFORE[entry.state]))
                 .values(
                     state=entry.state.value,
                     success=_SUCCESS[entry.state],
                     duration_ms=entry.duration_ns / 1e6,
-                    error_code=entry.error_code,
-                    error_message=entry.error_message,
+                    error_code=storable(entry.error_code),
+                    error_message=storable(entry.error_message),
                 )
             )
 
@@ -75,35 +93,54 @@ class TableJournal:
 
     def note(self, entry: Entry) -> None:
         """Keep it until the next write, a tenth of a second at the most."""
+        if self._closing:
+            raise closed()
         if not self._waiting:
             self._wake.set()
+        if len(entry.args) > _SMALL:
+            entry = msgspec.structs.replace(entry, args=b"", args_hash=sha256(entry.args))
         self._waiting.append(entry)
 
     def crowded(self) -> bool:
         """Callers wait for the disk before memory fills."""
-        return len(self._waiting) >= _CROWD
+        # What is being written may come back.
+        return len(self._waiting) + self._underway >= _CROWD
 
     async def drain(self) -> None:
         """One write for all that wait; if it fails they go on waiting."""
-        batch = self._waiting
-        if not batch:
-            return
-        self._waiting = []
-        try:
-            await self._database.write(lambda connection: _write_pages(connection, batch))
-        except BaseException:
-            self._waiting = batch + self._waiting
-            raise
+        # A write that is under way may have begun before the newest note; the next has not.
+        for _ in range(2):
+            if self._draining is None or self._draining.done():
+                if not self._waiting:
+                    return
+                self._draining = asyncio.create_task(self._write_waiting(), name="toolgate-drain")
+            # Whoever goes away meanwhile must not stop a write that others wait for.
+            await asyncio.shield(self._draining)
 
     async def entries(self, tenant: str, *, limit: int = 50) -> Sequence[Entry]:
         """The newest first, those that still wait to be written included."""
         await self.drain()
+        if limit < 1:
+            return []
+        tenant = storable(tenant)
 
         def work(connection: Connection) -> list[Entry]:
-            found = [*_rows(connection, tenant, limit), *_paged(connection, tenant, limit)]
-            return nlargest(limit, found, key=lambda entry: (entry.started_ns, entry.call_id))
+            paged = pages.newest(connection, tenant, limit)
+            return pages.newest_of([*_rows(connection, tenant, limit), *paged], limit)
 
         return await self._database.read(work)
+
+    async def _write_waiting(self) -> None:
+        batch, self._waiting = self._waiting, []
+        self._underway = len(batch)
+        try:
+            await self._database.write(lambda connection: pages.write(connection, batch))
+        except BaseException:
+            self._waiting = batch + self._waiting
+            self._wake.set()
+            raise
+        finally:
+            self._underway = 0
 
     async def _write_behind(self) -> None:
         while not self._closing:
@@ -111,70 +148,9 @@ class TableJournal:
             self._wake.clear()
             if not self._closing:
                 await asyncio.sleep(_EVERY)
-            try:
+            # After a failure the entries still wait; once there are too many, calls are refused.
+            with contextlib.suppress(StoreError):
                 await self.drain()
-            except StoreError:
-                # The entries still wait; once there are too many, calls are refused.
-                self._wake.set()
-
-
-def _write_pages(connection: Connection, entries: Iterable[Entry]) -> None:
-    by_tenant: dict[str, list[tuple[object, ...]]] = defaultdict(list)
-    for entry in entries:
-        by_tenant[entry.tenant].append(_packed(entry))
-    connection.execute(
-        pages.insert(),
-        [
-            {
-                "tenant_id": tenant,
-                "first_call_id": packed[0][0],
-                "written_ns": clock.unix_ns(),
-                "calls": len(packed),
-                "entries": _encode(packed),
-            }
-            for tenant, packed in by_tenant.items()
-        ],
-    )
-
-
-def _packed(entry: Entry) -> tuple[object, ...]:
-    """An entry's fields in their order, with the digest of its arguments instead of themselves."""
-    return (
-        entry.call_id,
-        entry.tool,
-        entry.fingerprint,
-        entry.effect,
-        entry.tenant,
-        entry.agent,
-        entry.user,
-        entry.persona,
-        entry.session,
-        entry.turn_group,
-        entry.caller_kind,
-        b"",
-        entry.started_ns,
-        entry.state,
-        entry.duration_ns,
-        entry.error_code,
-        entry.error_message,
-        sha256(entry.args),
-    )
-
-
-def _paged(connection: Connection, tenant: str, limit: int) -> list[Entry]:
-    """The newest pages until they hold enough entries."""
-    found: list[Entry] = []
-    rows = connection.execute(
-        sa.select(pages.c.entries)
-        .where(pages.c.tenant_id == tenant)
-        .order_by(pages.c.written_ns.desc())
-        .limit(limit)
-    )
-    for row in rows:
-        found.extend(_decode(row.entries))
-        if len(found) >= limit:
-            break
-    return found
 
 
 def _rows(connection: Connection, tenant: str, limit: int) -> list[Entry]:
@@ -188,7 +164,7 @@ def _rows(connection: Connection, tenant: str, limit: int) -> list[Entry]:
 
 
 def _row(entry: Entry) -> dict[str, object]:
-    return {
+    row: dict[str, object] = {
         "call_id": entry.call_id,
         "tool_name": entry.tool,
         "fingerprint": entry.fingerprint,
@@ -200,7 +176,7 @@ def _row(entry: Entry) -> dict[str, object]:
         "session_id": entry.session,
         "turn_group": entry.turn_group,
         "caller_kind": entry.caller_kind.value,
-        "args_hash": sha256(entry.args),
+        "args_hash": entry.args_hash or sha256(entry.args),
         "state": entry.state.value,
         "success": _SUCCESS[entry.state],
         "duration_ms": entry.duration_ns / 1e6,
@@ -208,6 +184,7 @@ def _row(entry: Entry) -> dict[str, object]:
         "error_message": entry.error_message,
         "created_ns": entry.started_ns,
     }
+    return {name: storable(part) if isinstance(part, str) else part for name, part in row.items()}
 
 
 def _entry(row: sa.RowMapping) -> Entry:

@@ -1,5 +1,7 @@
 """Brings a database to this version's tables, whole or not at all."""
 
+import asyncio
+import threading
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -15,18 +17,28 @@ from toolgate.store.tables import metadata
 
 # Any number does, as long as every toolgate process takes the same one.
 _LOCK = 0x746F6F6C67617465
+# Alembic keeps the running migration in globals: in one process, one after the other. Asked again
+# and again, since PostgreSQL's migrations share the loop's thread and would block each other.
+_ALONE = threading.Lock()
+_TRY_AGAIN = 0.01
 
 
 async def migrate(database: Database) -> None:
     """Create or upgrade the tables, then check that they are all there."""
     if not await database.read(_is_current):
-        await database.write(_upgrade)
+        while not _ALONE.acquire(blocking=False):  # noqa: ASYNC110  another loop may hold it
+            await asyncio.sleep(_TRY_AGAIN)
+        upgrading = asyncio.ensure_future(database.write(_upgrade))
+        # Not before it is over, also when nobody waits for it any more.
+        upgrading.add_done_callback(lambda _: _ALONE.release())
+        await asyncio.shield(upgrading)
     await database.read(_check)
 
 
 def _config() -> Config:
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    folder = str(Path(__file__).parent / "migrations")
+    config.set_main_option("script_location", folder.replace("%", "%%"))
     return config
 
 
@@ -35,7 +47,13 @@ def _scripts() -> ScriptDirectory:
 
 
 def _version(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
+    versions = MigrationContext.configure(connection).get_current_heads()
+    if len(versions) > 1:
+        raise StoreMismatch(
+            f"The database says that it is at {len(versions)} versions at once: it is not "
+            "toolgate's, or half migrated. Restore a backup, or point [store] url elsewhere."
+        )
+    return versions[0] if versions else None
 
 
 def _is_current(connection: Connection) -> bool:

@@ -1,54 +1,80 @@
 """PostgreSQL through asyncpg. The same work as on SQLite, on a pool of connections."""
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, cast
 
-import sqlalchemy as sa
+import asyncpg
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from toolgate.errors import StoreUnavailable
+from toolgate.errors import SettingsInvalid
+from toolgate.store.outage import closed, outage
 
 T = TypeVar("T")
+_CONNECT_SECONDS = 10
+_CONNECTIONS = 10
+_WAIT_SECONDS = 30
+# Its types are not known to a checker.
+_connect = cast("Callable[..., Awaitable[Any]]", asyncpg.connect)
+_AWAY = (DBAPIError, PoolExhausted, OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 class Postgres:
     """A database on a server."""
 
     def __init__(self, url: str) -> None:
-        """`url` is `postgresql://user:password@host:port/name`."""
+        """`url` is `postgresql://user:password@host:port/name`, with libpq's options."""
+        self._closed = False
         self._engine = create_async_engine(
-            sa.make_url(url).set(drivername="postgresql+asyncpg"), pool_size=10, pool_pre_ping=True
+            "postgresql+asyncpg://",
+            async_creator=lambda: _connected(url),
+            pool_size=_CONNECTIONS,
+            pool_timeout=_WAIT_SECONDS,
+            pool_pre_ping=True,
+        )
+        # Each statement would else see a world of its own.
+        self._snapshots = self._engine.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Work in a transaction that is not kept."""
+        """Work in a transaction that sees one moment and cannot write."""
+        if self._closed:
+            raise closed()
         try:
-            async with self._engine.connect() as connection:
+            async with self._snapshots.connect() as connection:
                 return await connection.run_sync(work)
-        except (DBAPIError, OSError) as error:
-            raise _unavailable(error) from None
+        except _AWAY as error:
+            raise outage(error) from None
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Work in a transaction of its own."""
+        if self._closed:
+            raise closed()
         try:
             async with self._engine.begin() as connection:
                 return await connection.run_sync(work)
         except IntegrityError:
             raise
-        except (DBAPIError, OSError) as error:
-            raise _unavailable(error) from None
+        except _AWAY as error:
+            raise outage(error) from None
 
     async def close(self) -> None:
         """Close the pool."""
+        self._closed = True
         await self._engine.dispose()
 
 
-def _unavailable(error: BaseException) -> StoreUnavailable:
-    # The driver's text can hold the statement and its values: only its kind is told.
-    cause = getattr(error, "orig", None) or error
-    return StoreUnavailable(
-        f"The store cannot be used right now ({type(cause).__name__}). "
-        "Try again when it is back; `toolgate doctor` says more."
-    )
+async def _connected(url: str) -> Any:
+    """The driver reads the url itself: it knows `sslmode` and all the others."""
+    try:
+        return await _connect(url, timeout=_CONNECT_SECONDS)
+    except ValueError:
+        # Its text would show a part of the url, and with an unescaped `@` that is the password.
+        problem = (
+            "store.url: write postgresql://USER:PASSWORD@HOST:PORT/NAME, "
+            "and signs such as @ : / in a password as %40 %3A %2F"
+        )
+        raise SettingsInvalid([problem]) from None

@@ -31,11 +31,11 @@ class AddTenant(msgspec.Struct, frozen=True):
 
 
 class SetAgent(msgspec.Struct, frozen=True):
-    """An agent exists, and where its capsule starts from."""
+    """An agent exists, and where its capsule starts from; `None` leaves one that exists alone."""
 
     tenant: str
     agent: str
-    mode: Mode = Mode.ALL
+    mode: Mode | None = Mode.ALL
 
 
 class SetActivation(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class AddKey(msgspec.Struct, frozen=True):
 
 
 class RevokeKey(msgspec.Struct, frozen=True):
-    """A key opens nothing any more."""
+    """A key opens nothing any more. There must be one."""
 
     id: str
 

@@ -18,6 +18,7 @@ class FirstKeys(msgspec.Struct, frozen=True):
 
 async def first_keys(tenancy: Tenancy) -> FirstKeys | None:
     """Make them if there are none yet."""
+    await tenancy.refresh()
     if tenancy.world.keys:
         return None
     await tenancy.set_agent(TENANT, AGENT)

@@ -1,5 +1,6 @@
 """The current world, and the changes an operator makes to it."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -23,9 +24,17 @@ from toolgate.tenancy.world import World
 class Directory(Protocol):
     """Where the world is kept. A change raises the revision, so that other nodes notice."""
 
-    async def revision(self) -> int: ...
-    async def load(self) -> World: ...
-    async def put(self, changes: tuple[Change, ...]) -> None: ...
+    async def revision(self) -> int:
+        """How many times the world was changed."""
+        ...
+
+    async def load(self) -> World:
+        """The world at one revision, whole."""
+        ...
+
+    async def put(self, changes: tuple[Change, ...]) -> None:
+        """All of them or none; `InvalidRequest` where one does not fit what is on record."""
+        ...
 
 
 class Tenancy:
@@ -33,14 +42,17 @@ class Tenancy:
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
+        # One at a time: a world that was read earlier must not replace one that was read later.
+        self._taking = asyncio.Lock()
         self.world = World(revision=-1)
 
     async def refresh(self) -> bool:
         """Take over what other nodes changed; whether anything had."""
-        if await self._directory.revision() == self.world.revision:
-            return False
-        self.world = await self._directory.load()
-        return True
+        async with self._taking:
+            if await self._directory.revision() == self.world.revision:
+                return False
+            self.world = await self._directory.load()
+            return True
 
     async def set_tool(self, tool: str, enabled: bool | None) -> None:  # noqa: FBT001
         """Switch a tool on or off for everyone; `None` leaves it to its definition."""
@@ -69,13 +81,19 @@ class Tenancy:
         enabled: bool = True,
         overrides: Mapping[str, Any] = NO_OVERRIDES,
     ) -> None:
-        """Switch a tool on or off in an agent's capsule. The agent must be on record."""
-        if (tenant, agent) not in self.world.capsules:
-            await self.set_agent(tenant, agent)
-        await self._put(SetActivation(tenant, agent, tool, enabled, overrides))
+        """Switch a tool on or off in an agent's capsule. A new agent is put on record."""
+        await self._put(
+            AddTenant(plain("tenant", tenant)),
+            # Its mode may have been set on another node since this one looked.
+            SetAgent(tenant, plain("agent", agent), None),
+            SetActivation(tenant, agent, tool, enabled, overrides),
+        )
 
-    async def add_key(self, role: Role, *, tenant: str = "", agent: str = "") -> FreshKey:
-        """Make a key. Its secret is in the answer and nowhere else."""
+    async def add_key(self, role: Role, *, tenant: str, agent: str = "") -> FreshKey:
+        """Make a key. Its secret is in the answer and nowhere else. An admin needs no agent."""
+        plain("tenant", tenant)
+        if agent or role is Role.AGENT:
+            plain("agent", agent)
         fresh = keys.make(role, tenant=tenant, agent=agent)
         await self._put(AddKey(fresh.key))
         return fresh
@@ -85,5 +103,6 @@ class Tenancy:
         await self._put(RevokeKey(key_id))
 
     async def _put(self, *changes: Change) -> None:
-        await self._directory.put(changes)
-        self.world = await self._directory.load()
+        async with self._taking:
+            await self._directory.put(changes)
+            self.world = await self._directory.load()

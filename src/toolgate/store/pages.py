@@ -1,0 +1,97 @@
+"""Pure calls by the page: one row holds what a tenant's agents did between two writes."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from heapq import nlargest
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolgate import clock
+from toolgate.ledger.entry import Entry
+from toolgate.spec.document import sha256
+from toolgate.store.tables import call_pages
+from toolgate.store.text import storable
+from toolgate.store.upsert import upsert
+
+_AT_ONCE = 20
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[Entry]).decode
+_Packed = tuple[object, ...]
+
+
+def write(connection: Connection, entries: Iterable[Entry]) -> None:
+    """A page for each tenant. Written again after a lost answer, it takes its own place."""
+    by_tenant: dict[str, list[_Packed]] = defaultdict(list)
+    for entry in entries:
+        by_tenant[entry.tenant].append(_packed(entry))
+    rows = [
+        {
+            "tenant_id": storable(tenant),
+            "first_call_id": packed[0][0],
+            "written_ns": clock.unix_ns(),
+            "calls": len(packed),
+            "entries": _page(packed),
+        }
+        for tenant, packed in by_tenant.items()
+    ]
+    upsert(connection, call_pages, rows, change=("written_ns", "calls", "entries"))
+
+
+def newest(connection: Connection, tenant: str, limit: int) -> list[Entry]:
+    """The entries that began last, newest first."""
+    found: list[Entry] = []
+    column = call_pages.c
+    pages = connection.execute(
+        sa.select(column.entries, column.written_ns)
+        .where(column.tenant_id == tenant)
+        .order_by(column.written_ns.desc())
+        .execution_options(yield_per=_AT_ONCE)
+    )
+    with pages:
+        for page, written_ns in pages:
+            # A long call stands in a late page; but nothing began after its page was written.
+            if len(found) == limit and found[-1].started_ns > written_ns:
+                break
+            found = newest_of([*found, *_decode(page)], limit)
+    return found
+
+
+def newest_of(entries: Iterable[Entry], limit: int) -> list[Entry]:
+    """By when they began; ids decide between equals."""
+    return nlargest(limit, entries, key=lambda entry: (entry.started_ns, entry.call_id))
+
+
+def _page(packed: list[_Packed]) -> bytes:
+    try:
+        return _encode(packed)
+    except UnicodeEncodeError:
+        # One entry that cannot be written must not keep all the others waiting.
+        return _encode(
+            [[storable(part) if type(part) is str else part for part in one] for one in packed]
+        )
+
+
+def _packed(entry: Entry) -> _Packed:
+    """An entry's fields in their order, with the digest of its arguments instead of themselves."""
+    return (
+        entry.call_id,
+        entry.tool,
+        entry.fingerprint,
+        entry.effect,
+        entry.tenant,
+        entry.agent,
+        entry.user,
+        entry.persona,
+        entry.session,
+        entry.turn_group,
+        entry.caller_kind,
+        b"",
+        entry.started_ns,
+        entry.state,
+        entry.duration_ns,
+        entry.error_code,
+        entry.error_message,
+        entry.args_hash or sha256(entry.args),
+    )

@@ -1,0 +1,51 @@
+"""A whole house in memory for tests of one's own tools: no file, no server, nothing left behind."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from types import MappingProxyType
+from typing import Any
+
+from toolgate.catalog.catalog import Catalog
+from toolgate.executor.executor import Executor, built_in
+from toolgate.executor.extension import Extension
+from toolgate.executor.provider import Provider
+from toolgate.gate.gate import Gate
+from toolgate.ledger.journal import Journal
+from toolgate.providers.python import PythonProvider
+from toolgate.runtime import Runtime
+from toolgate.tenancy.tenancy import Directory, Tenancy
+from toolgate.testing.directory import MemoryDirectory
+from toolgate.testing.journal import MemoryJournal
+
+_TIMEOUT = 30.0
+
+
+@asynccontextmanager
+async def in_memory(
+    *functions: Callable[..., Any],
+    directory: Directory | None = None,
+    journal: Journal | None = None,
+    extensions: Sequence[Extension] = (),
+    providers: Mapping[str, Provider] = MappingProxyType({}),
+) -> AsyncGenerator[Runtime]:
+    """The runtime with these functions as its only tools. Hand in twins to look into them."""
+    journal = journal or MemoryJournal()
+    python = PythonProvider()
+    chain = (*built_in(default_timeout=_TIMEOUT, journal=journal), *extensions)
+    executor = Executor({"python": python, **providers}, chain)
+    catalog = Catalog([], usable=executor.unusable)
+    tenancy = Tenancy(directory or MemoryDirectory())
+    await tenancy.refresh()
+    house = Runtime(
+        catalog=catalog,
+        tenancy=tenancy,
+        gate=Gate(catalog, tenancy),
+        executor=executor,
+        journal=journal,
+        functions=python,
+    )
+    house.add(*functions)
+    try:
+        yield house
+    finally:
+        python.close()

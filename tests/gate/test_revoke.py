@@ -1,0 +1,167 @@
+"""A revoke holds at once where it was made, and soon everywhere else."""
+
+import asyncio
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.house import ME, STORE, open_gate, until
+from toolgate import Call, Caller, Toolgate, ToolgateError, bootstrap, tool
+from toolgate.errors import ApprovalPending, ToolNotFound
+from toolgate.gate.gate import Gate
+from toolgate.tenancy.capsule import Mode
+
+ran: list[str] = []
+
+
+@tool(effect="irreversible")
+async def effect(call: Call) -> None:
+    """Leave a mark."""
+    ran.append(call.id)
+
+
+@pytest.fixture(autouse=True)
+def nothing_has_run() -> None:
+    ran.clear()
+
+
+async def refused(gate: Toolgate, caller: Caller = ME) -> int:
+    count = 0
+    for _ in range(1_000):
+        try:
+            await gate.call("effect", caller=caller)
+        except ToolNotFound:
+            count += 1
+    return count
+
+
+@pytest.mark.req("G1")
+@pytest.mark.parametrize("how", ["everyone", "tenant", "agent", "mode"])
+async def test_after_a_revoke_a_thousand_calls_on_a_warm_cache_do_nothing(
+    gate: Toolgate, how: str
+) -> None:
+    gate.add(effect)
+    await gate.call("effect", caller=ME)
+    assert len(ran) == 1
+
+    if how == "everyone":
+        await gate.tenancy.set_tool("effect", enabled=False)
+    elif how == "tenant":
+        await gate.tenancy.set_tenant_tool("acme", "effect", enabled=False)
+    elif how == "agent":
+        await gate.tenancy.activate("acme", "billing", "effect", enabled=False)
+    else:
+        await gate.tenancy.set_agent("acme", "billing", Mode.LISTED)
+
+    assert await refused(gate) == 1_000
+    assert len(ran) == 1
+
+
+async def test_without_the_look_at_the_world_a_warm_cache_would_go_on_allowing(
+    gate: Toolgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate.add(effect)
+    await gate.call("effect", caller=ME)
+    await gate.tenancy.set_tool("effect", enabled=False)
+
+    def asleep(_gate: Gate) -> None:
+        return None
+
+    monkeypatch.setattr(Gate, "_settle", asleep)
+    await gate.call("effect", caller=ME)
+    assert len(ran) == 2, "the guard is what the test above stands on"
+
+
+async def test_the_same_agent_name_in_two_tenants_is_cached_apart(gate: Toolgate) -> None:
+    gate.add(effect)
+    theirs = Caller(tenant="umbrella", agent="billing")
+    await gate.call("effect", caller=theirs)
+    await gate.tenancy.set_tenant_tool("acme", "effect", enabled=False)
+    await gate.call("effect", caller=theirs)
+    assert await refused(gate, ME) == 1_000
+    assert len(ran) == 2
+
+
+async def test_a_call_granted_before_a_revoke_is_on_record_with_the_world_it_was_granted_in(
+    gate: Toolgate,
+) -> None:
+    gate.add(effect)
+    grant = await gate.gate.decide(ME, "effect")
+    await gate.tenancy.set_tool("effect", enabled=False)
+    assert grant.tenancy_revision < gate.tenancy.world.revision
+
+
+async def test_an_override_asks_for_more_care_and_never_for_less(gate: Toolgate) -> None:
+    gate.add(effect)
+    for care in ({"requires_confirmation": True}, {"requires_approval": True}):
+        await gate.tenancy.activate("acme", "billing", "effect", overrides=care)
+        with pytest.raises(ApprovalPending):
+            await gate.call("effect", caller=ME)
+    await gate.tenancy.activate("acme", "billing", "effect", overrides={})
+    await gate.call("effect", caller=ME)
+    assert len(ran) == 1
+
+    gate.add(tool(effect="irreversible", requires_approval=True, name="careful")(_careful))
+    less = {"requires_confirmation": False, "requires_approval": False}
+    await gate.tenancy.activate("acme", "billing", "careful", overrides=less)
+    with pytest.raises(ApprovalPending):
+        await gate.call("careful", caller=ME)
+    assert len(ran) == 1
+
+
+async def _careful() -> None:
+    ran.append("careful")
+
+
+@pytest.mark.req("G1")
+async def test_what_another_process_revokes_is_refused_here_soon(
+    gate: Toolgate, tmp_path: Path
+) -> None:
+    (tmp_path / "toolgate.toml").touch()
+    said = {"text": "hello"}
+    assert (await gate.call("echo", said, caller=ME)).ok
+    other = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        "from toolgate.cli.main import main; main()",
+        *("tools", "disable", "echo", "--config", str(tmp_path / "toolgate.toml")),
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    assert await other.wait() == 0
+
+    await until(lambda: not gate.toolbox(ME).is_available("echo"))
+    with pytest.raises(ToolNotFound):
+        await gate.call("echo", said, caller=ME)
+    assert bootstrap._REFRESH < 1, "a change is looked for more than once a second"  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_a_row_that_cannot_be_read_does_not_end_the_watch(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_gate(tmp_path) as gate:
+        await gate.tenancy.set_agent("acme", "billing")
+        _write(tmp_path, "UPDATE agents SET capsule_mode = 'from_a_newer_version'")
+        await until(lambda: "cannot be read" in caplog.text)
+        assert "from_a_newer_version" not in caplog.text
+        _write(tmp_path, "UPDATE agents SET capsule_mode = 'listed'")
+        await until(lambda: not gate.toolbox(ME).is_available("echo"))
+
+
+def _write(root: Path, statement: str) -> None:
+    """As an operator's own hand would, with the revision that makes others look."""
+    with closing(sqlite3.connect(root / STORE)) as connection:
+        connection.execute(statement)
+        connection.execute("UPDATE revisions SET value = value + 1")
+        connection.commit()
+
+
+async def test_a_refusal_is_an_error_of_ours_that_nothing_ran_behind(gate: Toolgate) -> None:
+    gate.add(effect)
+    await gate.tenancy.set_tool("effect", enabled=False)
+    with pytest.raises(ToolgateError, match="no tool 'effect' that you may call"):
+        await gate.call("effect", caller=ME)
+    assert await gate.journal.entries("acme") == []
+    assert ran == []

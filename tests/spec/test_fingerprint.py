@@ -1,0 +1,127 @@
+"""The fingerprint is what a tool is: it survives writing and order, and nothing else."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.spec.specs import FIELDS, HERE, rich
+from toolgate.errors import InvalidSpecs
+from toolgate.spec.reader import read_tool
+from toolgate.spec.tool import Origin, ToolSpec, definition
+
+
+def loaded(fields: dict[str, Any]) -> ToolSpec:
+    """A spec, where these fields make one."""
+    try:
+        return read_tool(fields, origin=HERE)
+    except InvalidSpecs:
+        assume(False)  # noqa: FBT003
+        raise
+
+
+def again(spec: ToolSpec, **changed: Any) -> ToolSpec:
+    """The spec read from its own definition, which leaves out what was not given."""
+    given = definition(spec, but=("origin",))
+    return read_tool(
+        {key: value for key, value in given.items() if value is not None} | changed,
+        origin=Origin("database", "elsewhere"),
+    )
+
+
+def shuffled(value: Any, order: random.Random) -> Any:
+    if isinstance(value, dict):
+        items: list[tuple[str, Any]] = list(value.items())  # pyright: ignore[reportUnknownArgumentType]
+        order.shuffle(items)
+        return {key: shuffled(one, order) for key, one in items}
+    if isinstance(value, list):
+        items = value  # pyright: ignore[reportUnknownVariableType]
+        return [shuffled(one, order) for one in items]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+@pytest.mark.req("C1")
+@given(fields=FIELDS)
+def test_a_spec_that_loads_is_the_same_after_being_written_and_read(fields: dict[str, Any]) -> None:
+    spec = loaded(fields)
+    copy = again(spec)
+    assert copy.fingerprint == spec.fingerprint
+    assert definition(copy, but=("origin",)) == definition(spec, but=("origin",))
+
+
+@pytest.mark.req("C1")
+def test_a_spec_with_every_field_is_the_same_after_being_written_and_read() -> None:
+    assert again(rich()).fingerprint == rich().fingerprint
+
+
+@pytest.mark.req("C1")
+@given(fields=FIELDS, order=st.randoms(use_true_random=False))
+def test_the_order_of_keys_does_not_change_the_fingerprint(
+    fields: dict[str, Any], order: random.Random
+) -> None:
+    assert loaded(shuffled(fields, order)).fingerprint == loaded(fields).fingerprint
+
+
+CHANGES: dict[str, Any] = {
+    "name": "other",
+    "description": "Pay two.",
+    "display_name": "Other",
+    "version": "3",
+    "category": "other",
+    "categories": [],
+    "tags": ["invoice", "more"],
+    "input_schema": {
+        "type": "object",
+        "properties": {"invoice_id": {"type": "string", "default": "7"}},
+    },
+    "output_schema": {"type": "object"},
+    "provider": "custom",
+    "config": {"url": "https://example.com/steal"},
+    "permissions": [],
+    "side_effects": ["network_access"],
+    "compensation": {"tool": "refund", "args": {"payment": "$result.other"}},
+    "requires_approval": False,
+    "allowed_callers": ["direct"],
+    "idempotency_key": [],
+    "timeout": 31,
+    "retry": {"attempts": 1, "base_delay": 3},
+    "output_limit": 1001,
+    "rate_limit": "61/minute",
+    "confirmation_prompt": "Pay?",
+    "destructive": True,
+}
+
+
+@pytest.mark.req("C1")
+@pytest.mark.parametrize("field", CHANGES)
+def test_any_other_change_changes_the_fingerprint(field: str) -> None:
+    assert again(rich(), **{field: CHANGES[field]}).fingerprint != rich().fingerprint
+
+
+@pytest.mark.req("C1")
+def test_every_field_but_two_is_part_of_the_fingerprint() -> None:
+    # The effect and the confirmation come with fields that depend on them.
+    together = {"effect", "requires_confirmation"}
+    assert set(ToolSpec.__struct_fields__) == set(CHANGES) | together | {"enabled", "origin"}
+    plain = {"name": "a", "provider": "http"}
+    one = read_tool(plain, origin=HERE).fingerprint
+    assert read_tool(plain | {"effect": "pure"}, origin=HERE).fingerprint != one
+    assert read_tool(plain | {"requires_confirmation": True}, origin=HERE).fingerprint != one
+
+
+@pytest.mark.req("C1")
+def test_being_switched_off_or_found_elsewhere_does_not_change_the_fingerprint() -> None:
+    assert again(rich(), enabled=True).fingerprint == rich().fingerprint
+
+
+@pytest.mark.req("C1")
+@given(fields=FIELDS, other=FIELDS)
+def test_two_specs_have_one_fingerprint_only_if_they_are_the_same(
+    fields: dict[str, Any], other: dict[str, Any]
+) -> None:
+    one, two = loaded(fields), loaded(other)
+    but = ("enabled", "origin")
+    same = definition(one, but=but) == definition(two, but=but)
+    assert (one.fingerprint == two.fingerprint) == same

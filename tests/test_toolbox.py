@@ -1,0 +1,118 @@
+"""What one agent holds during a turn."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.house import ME, open_gate
+from toolgate import Caller, Toolgate, Turn, tool
+from toolgate.call import Grant
+from toolgate.errors import ToolNotFound
+from toolgate.gate.gate import Gate
+from toolgate.spec.names import for_model
+from toolgate.tenancy.capsule import Mode
+
+
+@tool(effect="pure", name="billing:invoices/read")
+async def read_invoice(number: int) -> int:
+    """Read an invoice."""
+    return number
+
+
+@pytest.mark.req("C3", "C4")
+@pytest.mark.parametrize("format_", ["openai", "anthropic", "mcp", "prompt", "toolgate"])
+async def test_the_tools_of_a_turn_come_in_every_format(gate: Toolgate, format_: str) -> None:
+    box = gate.toolbox(ME, turn=Turn(group="t-1"))
+    shown = box.tools(format=format_)
+    assert "echo" in str(shown)
+    assert "timestamp" in str(shown)
+    assert isinstance(shown, str if format_ == "prompt" else list)
+
+
+async def test_a_format_that_is_not_there_names_those_that_are(gate: Toolgate) -> None:
+    with pytest.raises(ValueError, match="openai, anthropic, mcp"):
+        gate.toolbox(ME).tools(format="xml")
+
+
+@pytest.mark.req("C3")
+async def test_a_call_takes_our_name_and_the_one_a_model_was_given(gate: Toolgate) -> None:
+    gate.add(read_invoice)
+    box = gate.toolbox(ME, turn=Turn(group="t-1"))
+    theirs = for_model("billing:invoices/read")
+    [offered] = [
+        one["function"]["name"] for one in box.tools("openai") if "invoice" in str(one["function"])
+    ]
+    assert offered == theirs != "billing:invoices/read"
+    for name in ("billing:invoices/read", theirs):
+        assert (await box.call(name, {"number": 7})).data == 7
+    entries = await gate.journal.entries("acme")
+    assert {(entry.tool, entry.turn_group) for entry in entries} == {
+        ("billing:invoices/read", "t-1")
+    }
+
+
+@pytest.mark.req("G6")
+async def test_a_models_name_for_a_hidden_tool_is_as_missing_as_the_tool(gate: Toolgate) -> None:
+    gate.add(read_invoice)
+    await gate.tenancy.set_agent("acme", "billing", Mode.LISTED)
+    box = gate.toolbox(ME)
+    for name in ("billing:invoices/read", for_model("billing:invoices/read"), "nothing"):
+        with pytest.raises(ToolNotFound):
+            await box.call(name, {"number": 7})
+
+
+@pytest.mark.req("C4")
+async def test_three_tiers_and_what_is_between_them(gate: Toolgate) -> None:
+    await gate.tenancy.set_tenant_tool("acme", "timestamp", enabled=False)
+    await gate.tenancy.activate("acme", "billing", "echo", enabled=False)
+    box = gate.toolbox(ME)
+    assert len(gate.catalog.current.specs) == 19
+    assert (box.is_tenant_available("echo"), box.is_available("echo")) == (True, False)
+    assert (box.is_tenant_available("timestamp"), box.is_available("timestamp")) == (False, False)
+    assert not box.is_tenant_available("nothing")
+    [lacking] = box.unavailable()
+    assert (lacking.name, lacking.phase) == ("echo", "capsule")
+    assert "switched off" in lacking.reason
+    assert lacking.description
+    assert (box.definition("echo"), box.definition("nothing")) == (None, None)
+
+
+async def test_a_box_sees_changes_at_once(gate: Toolgate) -> None:
+    box = gate.toolbox(ME)
+    assert box.is_available("echo")
+    await gate.tenancy.set_tool("echo", enabled=False)
+    assert not box.is_available("echo")
+    assert "echo" not in str(box.tools())
+    await gate.tenancy.set_tool("echo", enabled=None)
+    spec = box.definition("echo")
+    assert spec is not None
+    assert spec.name == "echo"
+
+
+async def test_two_boxes_are_two_callers(gate: Toolgate) -> None:
+    await gate.tenancy.set_agent("acme", "intern", Mode.LISTED)
+    assert gate.toolbox(Caller(tenant="acme", agent="intern")).tools() == []
+    assert gate.toolbox(ME).tools() != []
+
+
+async def test_a_decision_that_would_wait_is_not_made_by_halves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def waits(_gate: Gate, _caller: Caller, _tool: str) -> Grant:
+        await asyncio.sleep(0)
+        raise AssertionError
+
+    async with open_gate(tmp_path) as gate:
+        monkeypatch.setattr(Gate, "decide", waits)
+        with pytest.raises(RuntimeError, match=r"use `await gate\.discover"):
+            gate.toolbox(ME).is_available("echo")
+
+
+async def test_a_caller_without_a_tenant_cannot_be_made() -> None:
+    made: Any = Caller
+    with pytest.raises(ValueError, match="needs a tenant"):
+        made(tenant="")
+    with pytest.raises(TypeError):
+        made()
