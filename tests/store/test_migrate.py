@@ -19,9 +19,10 @@ from tests.store.places import FILE, SHARED, fresh_url, open_at
 from toolgate import clock
 from toolgate.errors import StoreMismatch
 from toolgate.store.database import Database
-from toolgate.store.migrate import migrate
+from toolgate.store.migrate import VERSION, migrate
 from toolgate.store.sqlite import Sqlite
 from toolgate.store.tables import metadata, tenants
+from toolgate.store.upgrade import known_versions
 
 pytestmark = pytest.mark.req("D1")
 Schema = dict[str, list[str]]
@@ -258,3 +259,7 @@ async def test_a_start_that_is_given_up_does_not_hold_up_the_next(tmp_path: Path
     await asyncio.gather(starting, return_exceptions=True)
     await migrate(wanted)
     await asyncio.gather(abandoned.close(), wanted.close())
+
+
+def test_the_version_that_a_start_expects_is_the_newest_migration() -> None:
+    assert max(known_versions()) == VERSION

@@ -2,19 +2,16 @@
 
 import asyncio
 import threading
-from pathlib import Path
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from toolgate.errors import StoreMismatch
 from toolgate.store.database import Database
 from toolgate.store.tables import metadata
 
+# What the newest migration makes.
+VERSION = "0001"
 # Any number does, as long as every toolgate process takes the same one.
 _LOCK = 0x746F6F6C67617465
 # Alembic keeps the running migration in globals: in one process, one after the other. Asked again
@@ -35,19 +32,12 @@ async def migrate(database: Database) -> None:
     await database.read(_check)
 
 
-def _config() -> Config:
-    config = Config()
-    folder = str(Path(__file__).parent / "migrations")
-    config.set_main_option("script_location", folder.replace("%", "%%"))
-    return config
-
-
-def _scripts() -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config())
-
-
 def _version(connection: Connection) -> str | None:
-    versions = MigrationContext.configure(connection).get_current_heads()
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    versions = (
+        connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalars().all()
+    )
     if len(versions) > 1:
         raise StoreMismatch(
             f"The database says that it is at {len(versions)} versions at once: it is not "
@@ -57,15 +47,16 @@ def _version(connection: Connection) -> str | None:
 
 
 def _is_current(connection: Connection) -> bool:
-    return _version(connection) == _scripts().get_current_head()
+    return _version(connection) == VERSION
 
 
 def _upgrade(connection: Connection) -> None:
+    from toolgate.store import upgrade  # noqa: PLC0415  alembic, which most starts do without
+
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
     version = _version(connection)
-    known = {script.revision for script in _scripts().walk_revisions()}
-    if version is not None and version not in known:
+    if version is not None and version not in upgrade.known_versions():
         raise StoreMismatch(
             f"The database is at version {version!r}, which this toolgate does not know: "
             "a newer one has used it. Start that version, or restore a backup from before."
@@ -77,9 +68,7 @@ def _upgrade(connection: Connection) -> None:
                 f"The database has tables of ours ({', '.join(ours)}) but no version: it is half "
                 "migrated, or not toolgate's. Restore a backup, or point [store] url elsewhere."
             )
-    config = _config()
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    upgrade.upgrade(connection)
 
 
 def _check(connection: Connection) -> None:

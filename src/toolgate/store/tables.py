@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
-Json = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+# Not JSONB on PostgreSQL: the order of an author's properties is kept.
+Json = sa.JSON(none_as_null=True)
 
 
 class Moment(TypeDecorator[datetime]):
@@ -59,8 +59,7 @@ tool_catalog = sa.Table(
     sa.Column("params", Json, nullable=False),
     sa.Column("source", sa.Text, nullable=False),
     # NULL: the tool is defined elsewhere and this row only carries flags.
-    # JSON, not JSONB: the order of an author's properties is kept.
-    sa.Column("definition", sa.JSON(none_as_null=True)),
+    sa.Column("definition", Json),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
 )

@@ -1,19 +1,12 @@
 """The tables that the catalog, the first two phases of the gate and the journal need."""
 
-from typing import Any
-
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.postgresql import JSONB
 
 from toolgate.store.tables import Moment
 
 revision = "0001"
 down_revision = None
-
-
-def _json() -> sa.types.TypeEngine[Any]:
-    return sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 
 
 def upgrade() -> None:
@@ -29,7 +22,7 @@ def _catalog() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("enabled", sa.Boolean(), nullable=True),
         sa.Column("description", sa.Text(), nullable=True),
-        sa.Column("params", _json(), nullable=False),
+        sa.Column("params", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("source", sa.Text(), nullable=False),
         sa.Column("definition", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("created_at", Moment(), nullable=False),
@@ -44,7 +37,7 @@ def _catalog() -> None:
         sa.Column("registered_by_persona", sa.Text(), nullable=True),
         sa.Column("source_type", sa.Text(), nullable=False),
         sa.Column("source_url", sa.Text(), nullable=True),
-        sa.Column("input_schema", _json(), nullable=False),
+        sa.Column("input_schema", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("enabled", sa.Boolean(), nullable=False),
         sa.Column("created_at", Moment(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_dynamic_tools")),
@@ -107,7 +100,7 @@ def _tenancy() -> None:
         sa.Column("agent_id", sa.Text(), nullable=False),
         sa.Column("tool_name", sa.Text(), nullable=False),
         sa.Column("enabled", sa.Boolean(), nullable=False),
-        sa.Column("policy_overrides", _json(), nullable=False),
+        sa.Column("policy_overrides", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("updated_at", Moment(), nullable=False),
         sa.ForeignKeyConstraint(
             ["tenant_id", "agent_id"],
