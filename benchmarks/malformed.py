@@ -1,4 +1,4 @@
-"""How fast a malformed tool file is refused. Run it with `.venv/bin/python -m benchmarks.malformed`.
+"""How fast a malformed tool file is refused: `.venv/bin/python -m benchmarks.malformed`.
 
 The files are those of `tests/spec/malformed.py`, which draws them with hypothesis: this is the one
 benchmark that needs what the tests need.

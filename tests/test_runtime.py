@@ -10,7 +10,6 @@ import pytest
 from tests.house import ME, open_gate, states
 from toolgate import Call, Caller, Toolgate, Turn, tool
 from toolgate.errors import (
-    ApprovalPending,
     InvalidSpecs,
     NameClash,
     SettingsInvalid,
@@ -34,13 +33,9 @@ async def test_the_example_of_the_library_works(tmp_path: Path) -> None:
         me = Caller(tenant="acme", agent="billing", user="ann", persona="clerk", roles=("finance",))
         specs = await gate.discover(me)
         assert [spec.name for spec in specs] == ["echo", "send_invoice", "timestamp"]
-        with pytest.raises(ApprovalPending):
-            await gate.call(
-                "send_invoice",
-                {"invoice_id": "i-1", "amount": 3.5},
-                caller=me,
-                turn=Turn(group="t-17"),
-            )
+        invoice = {"invoice_id": "i-1", "amount": 3.5}
+        out = await gate.call("send_invoice", invoice, caller=me, turn=Turn(group="t-17"))
+        assert out.status == "pending_approval"
         out = await gate.call("echo", {"text": "hi"}, caller=me, turn=Turn(group="t-17"))
         assert out.ok
         box = gate.toolbox(me, turn=Turn(group="t-18"))
@@ -251,3 +246,19 @@ async def test_a_tool_can_call_another_through_the_same_door(gate: Toolgate) -> 
     gate.add(outer)
     assert (await gate.call("outer", caller=ME)).data == {"text": "inner"}
     assert {tool_name for tool_name, _state, _code in await states(gate)} == {"outer", "echo"}
+
+
+@pytest.mark.req("T3", "C5")
+async def test_of_the_default_catalog_two_tools_run_and_the_others_say_why_not(
+    gate: Toolgate,
+) -> None:
+    specs = gate.catalog.current.specs
+    assert len(specs) == 19
+    assert sorted(specs.keys() - gate.catalog.current.unusable.keys()) == ["echo", "timestamp"]
+    for name in gate.catalog.current.unusable:
+        deciding = gate.explain(name, caller=ME).deciding
+        assert deciding.reason == "its implementation is not part of this version"
+        with pytest.raises(ToolNotFound):
+            await gate.call(name, caller=ME)
+    told = (await gate.call("timestamp", {"format": "%Y"}, caller=ME)).data
+    assert told["timestamp"].isdigit()

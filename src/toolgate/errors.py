@@ -28,7 +28,8 @@
         └── ExtensionFailed        extension_failed
 
 `CallRefused` is raised to the caller. `CallFailed` becomes an `Output` with `ok = False`: a tool's
-own failure is an answer. No message carries a stack trace, a path of the machine or a secret.
+own failure is an answer. So is `ApprovalPending`, and `Superseded`: the call may still be made.
+No message carries a stack trace, a path of the machine or a secret.
 """
 
 from collections.abc import Sequence

@@ -68,7 +68,8 @@ class Runtime:
     ) -> Output:
         """Run a tool once for this caller.
 
-        A refusal is raised (`CallRefused`): nothing ran. A tool's own failure is an Output.
+        A refusal is raised (`CallRefused`): nothing ran. A tool's own failure is an Output, and so
+        is a call that waits for a person.
         """
         if args is None:
             args = {}

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 from tests.house import ME, STORE, open_gate, states
 from toolgate import Call, Output, ToolError, Toolgate, tool
 from toolgate.errors import (
-    ApprovalPending,
     ExecutionFailed,
     InvalidArguments,
     InvalidOutput,
@@ -145,8 +144,11 @@ async def test_what_needs_a_person_refuses_and_never_runs(
 
     gate.add(tool(effect="irreversible", **care)(act))
     for _ in range(3):
-        with pytest.raises(ApprovalPending, match="Nothing ran"):
-            await gate.call("act", caller=ME)
+        output = await gate.call("act", caller=ME)
+        assert (output.ok, output.status) == (False, "pending_approval")
+        assert output.error is not None
+        assert output.error.code == "approval_pending"
+        assert "Nothing ran" in output.error.message
     assert ran == []
     assert await states(gate) == []
 

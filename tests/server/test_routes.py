@@ -123,7 +123,6 @@ def test_problems_have_their_status(served: Served) -> None:
     assert [one["pointer"] for one in wrong["problems"]] == ["/text"]
     is_problem(served.server.call("no_such_tool", key=key), 404, "tool_not_found")
     is_problem(served.server.call("reserved", key=key), 404, "tool_not_found")
-    is_problem(served.server.call("careful", key=key), 409, "approval_pending")
     is_problem(served.server.get("/v1/nothing", key), 404, "not_found")
     is_problem(served.server.get("/", key), 404, "not_found")
     is_problem(served.server.get("/v1/tools/", key), 404, "not_found")
@@ -298,3 +297,11 @@ def test_fields_of_later_versions_say_so(served: Served) -> None:
     body = {"tool": "echo", "args": HELLO, "idempotency_key": "k"}
     answer = served.server.ask("POST", "/v1/call", key=served.keys.agent, body=body)
     assert "'idempotency_key' is not available in this version" in answer.body["detail"]
+
+
+@pytest.mark.req("S6")
+def test_what_needs_a_person_is_an_output_that_waits(served: Served) -> None:
+    output = served.server.call("careful", key=served.keys.agent)
+    assert output.status == 200
+    assert (output.body["ok"], output.body["status"]) == (False, "pending_approval")
+    assert output.body["error"]["code"] == "approval_pending"

@@ -8,11 +8,13 @@ import msgspec
 import orjson
 
 from toolgate import clock
-from toolgate.call import Call, Failure, Grant, Output, Turn, new_call_id
+from toolgate.call import Call, Failure, Grant, Output, Status, Turn, new_call_id
 from toolgate.errors import (
+    ApprovalPending,
     CallFailed,
     ExecutionFailed,
     ExtensionFailed,
+    Superseded,
     TimedOut,
     ToolgateError,
     UnsupportedProvider,
@@ -60,19 +62,23 @@ class Executor:
         return provider.unusable(spec)
 
     async def run(self, grant: Grant, args: dict[str, object], turn: Turn | None) -> Output:
-        """Run a granted call. A refusal is raised; a tool's own failure is an Output."""
+        """Run a granted call. A refusal is raised; what waits and what failed is an Output."""
         started_ns = clock.unix_ns()
         call = Call(new_call_id(started_ns), grant, args, turn, started_ns)
         try:
             output = await self._chain(call)
             return output if output.call_id else msgspec.structs.replace(output, call_id=call.id)
         except CallFailed as error:
-            return _failed(call, error)
+            return _failed(call, error, _status(call, error))
+        except ApprovalPending as error:
+            return _failed(call, error, "pending_approval")
+        except Superseded as error:
+            return _failed(call, error, "superseded")
         except ToolgateError:
             raise
         except Exception as error:  # noqa: BLE001  an extension's own link can raise anything
-            kind = type(error).__name__
-            return _failed(call, ExtensionFailed(f"An extension failed with {kind}. {_MAYBE}"))
+            broken = f"An extension failed with {type(error).__name__}. {_MAYBE}"
+            return _failed(call, ExtensionFailed(broken), "error")
 
     async def _provide(self, call: Call) -> Output:
         spec = call.grant.spec
@@ -104,12 +110,17 @@ def _broken(spec: ToolSpec, error: BaseException) -> ExecutionFailed:
     return ExecutionFailed(f"{spec.name!r} failed with {type(error).__name__}.")
 
 
-def _failed(call: Call, error: CallFailed) -> Output:
+def _status(call: Call, error: CallFailed) -> Status:
+    unknown = outcome(call.grant.spec.effect, error) is State.UNKNOWN
+    return "unknown" if unknown and isinstance(error, TimedOut) else "error"
+
+
+def _failed(call: Call, error: ToolgateError, status: Status) -> Output:
     spec = call.grant.spec
     unknown = outcome(spec.effect, error) is State.UNKNOWN
     timed_out = isinstance(error, TimedOut)
     return Output(
-        status="unknown" if unknown and timed_out else "error",
+        status=status,
         error=Failure(
             code=error.code,
             message=error.message,

@@ -9,6 +9,10 @@ from typing import Any
 from toolgate.sources.refusal import Path, Refusal
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+_TOKEN = re.compile(
+    r'(?P<key>"(?:[^"\\]|\\.)*")(?=\s*:)|"(?:[^"\\]|\\.)*"|[{}]|[-+.\w]+', re.DOTALL
+)
+_SEARCHED = 256 * 1024
 
 
 class NotJson(Refusal):
@@ -31,24 +35,36 @@ def read(text: str) -> Any:
 
 
 class _Odd(Exception):
-    """Grammatical, and still not to be taken. `around` is what stands beside it in the text."""
+    """Grammatical, and still not to be taken: a key said twice, or a number that is none."""
 
-    def __init__(self, message: str, write: str, around: str) -> None:
+    def __init__(self, message: str, write: str, *, key: str = "", token: str = "") -> None:
         super().__init__(message)
         self.write = write
-        self.around = around
+        self._key = key
+        self._token = token
 
     def line(self, text: str) -> int | None:
-        """The line, where the text has it only once or on one line."""
-        lines = {text.count("\n", 0, one.start()) + 1 for one in _few(self.around, text)}
-        return max(lines) if len(lines) in {1, 2} else None
+        """Where it stands. A large text is not looked through again."""
+        if len(text) > _SEARCHED:
+            return None
+        objects: list[set[str]] = []
+        for found in _TOKEN.finditer(text):
+            token = found[0]
+            if token == "{":  # noqa: S105
+                objects.append(set())
+            elif token == "}":  # noqa: S105
+                objects.pop()
+            elif (found["key"] and self._twice(found["key"], objects[-1])) or (
+                self._token == token
+            ):
+                return text.count("\n", 0, found.start()) + 1
+        return None
 
-
-def _few(around: str, text: str) -> Iterator[re.Match[str]]:
-    for number, found in enumerate(re.finditer(re.escape(around), text)):
-        if number == 3:
-            return
-        yield found
+    def _twice(self, written: str, seen: set[str]) -> bool:
+        key = json.loads(written)
+        again = key == self._key and key in seen
+        seen.add(key)
+        return again
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -56,19 +72,20 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         seen: set[str] = set()
         key = next(key for key, _ in pairs if key in seen or seen.add(key))
-        raise _Odd(f"has the key {key[:60]!r} twice", "Keep one of them.", json.dumps(key))
+        raise _Odd(f"has the key {key[:60]!r} twice", "Keep one of them.", key=key)
     return found
 
 
 def _number(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise _Odd(f"holds {digits[:40]}, a number too large", "Write a smaller one.", digits)
+        shown = f"holds {digits[:40]}, a number too large"
+        raise _Odd(shown, "Write a smaller one.", token=digits)
     return number
 
 
 def _constant(name: str) -> Any:
-    raise _Odd(f"holds {name}, which JSON has no word for", "Write a number.", name)
+    raise _Odd(f"holds {name}, which JSON has no word for", "Write a number.", token=name)
 
 
 _DECODER = json.JSONDecoder(
