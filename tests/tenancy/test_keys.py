@@ -121,3 +121,13 @@ async def test_a_second_start_makes_no_more_keys() -> None:
     before = await directory.load()
     assert await first_keys(Tenancy(directory)) is None
     assert await directory.load() == before
+
+
+async def test_revoking_every_key_does_not_bring_new_ones() -> None:
+    directory = MemoryDirectory()
+    tenancy = Tenancy(directory)
+    await first_keys(tenancy)
+    for key in list(tenancy.world.keys.values()):
+        await tenancy.revoke_key(key.id)
+    assert not tenancy.world.keys
+    assert await first_keys(Tenancy(directory)) is None

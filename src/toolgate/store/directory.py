@@ -95,6 +95,7 @@ def _load(connection: Connection) -> World:
         tenant_flags=MappingProxyType(dict(tenant_flags)),
         capsules=MappingProxyType(_capsules(connection)),
         keys=MappingProxyType(_keys(connection)),
+        had_keys=connection.execute(sa.select(tables.api_keys.c.id).limit(1)).first() is not None,
     )
 
 

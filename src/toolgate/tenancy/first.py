@@ -17,9 +17,9 @@ class FirstKeys(msgspec.Struct, frozen=True):
 
 
 async def first_keys(tenancy: Tenancy) -> FirstKeys | None:
-    """Make them if there are none yet."""
+    """Make them if there never were any: who revoked them all did not ask for new ones."""
     await tenancy.refresh()
-    if tenancy.world.keys:
+    if tenancy.world.had_keys:
         return None
     await tenancy.set_agent(TENANT, AGENT)
     admin = await tenancy.add_key(Role.ADMIN, tenant=TENANT)

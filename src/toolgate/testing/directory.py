@@ -60,6 +60,7 @@ class MemoryDirectory:
             keys=MappingProxyType(
                 {key.digest: key for key in records.keys.values() if not key.revoked}
             ),
+            had_keys=bool(records.keys),
         )
 
     async def put(self, changes: tuple[Change, ...]) -> None:
