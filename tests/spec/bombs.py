@@ -137,14 +137,12 @@ SCHEMAS: Mapping[str, Schemas] = {
         lambda keyword: property_x(**{keyword: "#"})
     ),
     "doubling": st.builds(
-        lambda levels, refer, keyword: doubling(levels, refer=refer, keyword=keyword),
+        doubling,
         LEVELS,
-        st.sampled_from(list(POINTERS.values())),
-        st.sampled_from(["allOf", "anyOf", "oneOf"]),
+        refer=st.sampled_from(list(POINTERS.values())),
+        keyword=st.sampled_from(["allOf", "anyOf", "oneOf"]),
     ),
-    "overlapping": st.builds(
-        lambda levels, back: overlapping(levels, back=back), LEVELS, st.booleans()
-    ),
+    "overlapping": st.builds(overlapping, LEVELS, back=st.booleans()),
     "depending": LEVELS.map(depending),
     "hidden": LEVELS.map(hidden),
     "10,000 allOf": st.integers(10_000, 30_000).map(
@@ -307,10 +305,8 @@ JSON: Mapping[str, st.SearchStrategy[str]] = {
             "nul",
         ]
     ),
-    "deep": st.builds(
-        lambda deep, opening: opening * deep,
-        st.sampled_from([65, 1_000, 100_000]),
-        st.sampled_from(["[", '{"a":']),
+    "deep": st.sampled_from(
+        [opening * deep for deep in (65, 1_000, 100_000) for opening in ("[", '{"a":')]
     ),
     "deep and closed": st.sampled_from([65, 400, 900, 1_000, 100_000]).map(
         lambda deep: f'[{_ITEM}, "config": {{"a": {"[" * deep}{"]" * deep}}}}}]'

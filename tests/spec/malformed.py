@@ -17,6 +17,7 @@ from tests.spec import bombs
 from toolgate.spec.fields import FIELDS
 
 Files = st.SearchStrategy[tuple[str, bytes]]
+Drawn = st.SearchStrategy[Any]
 
 
 class Malformed(NamedTuple):
@@ -42,22 +43,39 @@ def yaml_file(document: Any) -> tuple[str, bytes]:
 
 def written(tools: st.SearchStrategy[Any]) -> Files:
     """A list of tools in either syntax."""
-    syntax = st.sampled_from([json_file, yaml_file])
-    return st.builds(lambda write, one: write({"tools": [one]}), syntax, tools)
+    return _documents(tools.map(lambda one: {"tools": [one]}))
+
+
+def _documents(drawn: st.SearchStrategy[Any]) -> Files:
+    return st.one_of(drawn.map(json_file), drawn.map(yaml_file))
+
+
+def _inserted(at: int, odd: bytes, name: str) -> tuple[str, bytes]:
+    return name, GOOD[:at] + odd + GOOD[at:]
+
+
+def _filled(fill: bytes, name: str) -> tuple[str, bytes]:
+    return name, fill * (10_000_000 // len(fill))
+
+
+def _tagged(fields: dict[str, Any], words: list[str]) -> dict[str, Any]:
+    return tool(**fields, tags=sorted(set(words)))
 
 
 WORDS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=12)
 NUMBERS = st.integers(-(10**6), 10**6)
 LISTS = st.lists(WORDS, max_size=3)
 OBJECTS = st.dictionaries(WORDS, WORDS, max_size=3)
-NOT_A_TEXT = st.one_of(NUMBERS, st.booleans(), st.none(), LISTS, OBJECTS)
-NOT_A_FLAG = st.one_of(NUMBERS, WORDS, st.none(), LISTS, OBJECTS)
-NOT_A_LIST = st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), OBJECTS)
-NOT_AN_OBJECT = st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS)
-NOT_A_NUMBER = st.one_of(WORDS, st.booleans(), st.none(), LISTS, st.integers(-(10**6), 0))
-ODD_ITEMS = st.lists(st.one_of(NUMBERS, st.booleans(), LISTS, OBJECTS), min_size=1, max_size=3)
+NOT_A_TEXT: Drawn = st.one_of(NUMBERS, st.booleans(), st.none(), LISTS, OBJECTS)
+NOT_A_FLAG: Drawn = st.one_of(NUMBERS, WORDS, st.none(), LISTS, OBJECTS)
+NOT_A_LIST: Drawn = st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), OBJECTS)
+NOT_AN_OBJECT: Drawn = st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS)
+NOT_A_NUMBER: Drawn = st.one_of(WORDS, st.booleans(), st.none(), LISTS, st.integers(-(10**6), 0))
+ODD_ITEMS: Drawn = st.lists(
+    st.one_of(NUMBERS, st.booleans(), LISTS, OBJECTS), min_size=1, max_size=3
+)
 
-WRONG: Mapping[str, st.SearchStrategy[Any]] = {
+WRONG: Mapping[str, Drawn] = {
     "name": NOT_A_TEXT,
     "description": NOT_A_TEXT,
     "display_name": NOT_A_TEXT,
@@ -86,12 +104,12 @@ WRONG: Mapping[str, st.SearchStrategy[Any]] = {
     "rate_limit": st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS, OBJECTS),
 }
 
-UNKNOWN = st.one_of(
+UNKNOWN: Drawn = st.one_of(
     st.sampled_from(["descripton", "input_shema", "timeouts", "tool", "Name", "effect ", "args"]),
     WORDS.filter(lambda word: word not in FIELDS and word not in {"module", "function"}),
 ).map(lambda key: tool(**{key: 1}))
 
-NO_NAME = st.one_of(
+NO_NAME: Drawn = st.one_of(
     st.sampled_from(
         ["", " ", "9lives", "p\u0430y", "pay\u200b", "pay invoice", "pay\n", "a" * 129]
     ),
@@ -99,8 +117,8 @@ NO_NAME = st.one_of(
     WORDS.map(lambda word: word + "\x1b[31m"),
 ).map(lambda name: tool(name=name))
 
-CONTRADICTIONS = st.builds(
-    lambda fields, words: tool(**fields, tags=sorted(set(words))),
+CONTRADICTIONS: Drawn = st.builds(
+    _tagged,
     st.sampled_from(
         [
             {"effect": "pure", "destructive": True},
@@ -122,7 +140,7 @@ CONTRADICTIONS = st.builds(
     LISTS,
 )
 
-TYPED = st.one_of(
+TYPED: Drawn = st.one_of(
     NOT_AN_OBJECT.map(lambda odd: tool(metadata=odd)),
     NOT_A_TEXT.map(lambda odd: {"name": "pay", "tool_type": odd}),
     NOT_AN_OBJECT.map(lambda odd: {"name": "pay", "implementation_config": odd}),
@@ -132,7 +150,7 @@ TYPED = st.one_of(
     UNKNOWN.map(lambda given: {"name": "pay", "metadata": given | {"name": "twice"}}),
 )
 
-REGISTRY = st.one_of(
+REGISTRY: Drawn = st.one_of(
     NOT_AN_OBJECT.map(lambda odd: tool(parameters=odd)),
     NUMBERS.map(lambda odd: tool(parameters={"city": odd})),
     WORDS.map(lambda word: tool(parameters={"city": {"type": f"no {word}"}})),
@@ -142,11 +160,9 @@ REGISTRY = st.one_of(
     st.just(tool(module="a", side_effects=["read_only"], destructive=True)),
 )
 
-ENTRIES = st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS, st.just({}))
+ENTRIES: Drawn = st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS, st.just({}))
 
-NO_LIST: Files = st.builds(
-    lambda write, document: write(document),
-    st.sampled_from([json_file, yaml_file]),
+NO_LIST: Files = _documents(
     st.one_of(NUMBERS, st.booleans(), st.none(), st.just({}), OBJECTS, NOT_A_LIST).map(
         lambda odd: odd if odd is None or isinstance(odd, (bool, int)) else {"tools": odd}
     ),
@@ -157,7 +173,7 @@ GOOD = json.dumps({"tools": [tool(tags=["a", "b"], timeout=3.5)]}).encode()
 TRUNCATED: Files = st.integers(0, len(GOOD) - 1).map(lambda end: ("tools.json", GOOD[:end]))
 CUT_YAML: Files = st.integers(1, len(GOOD) - 1).map(lambda end: ("tools.yaml", GOOD[:end]))
 BAD_BYTES: Files = st.builds(
-    lambda at, odd, name: (name, GOOD[:at] + odd + GOOD[at:]),
+    _inserted,
     st.integers(0, len(GOOD)),
     st.sampled_from(
         [b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\xf8\x88\x80\x80", b"\xc0\xaf", b"\xe2\x82"]
@@ -165,10 +181,10 @@ BAD_BYTES: Files = st.builds(
     st.sampled_from(["tools.json", "tools.yaml"]),
 )
 NUL: Files = st.builds(
-    lambda at, name, control: (name, GOOD[:at] + control + GOOD[at:]),
+    _inserted,
     st.integers(1, len(GOOD)),
-    st.sampled_from(["tools.json", "tools.yaml"]),
     st.sampled_from([b"\x00", b"\x01", b"\x1b", b"\x7f\x00"]),
+    st.sampled_from(["tools.json", "tools.yaml"]),
 )
 ENCODINGS: Files = st.sampled_from(
     [
@@ -181,7 +197,7 @@ ENCODINGS: Files = st.sampled_from(
     ]
 )
 LARGE: Files = st.builds(
-    lambda fill, name: (name, fill * (10_000_000 // len(fill))),
+    _filled,
     st.sampled_from([b" ", b"a", b"\n", b"- 1\n", b"[", b'{"a":']),
     st.sampled_from(["tools.json", "tools.yaml"]),
 )
@@ -189,8 +205,11 @@ LARGE: Files = st.builds(
 
 def _schemas(drawn: st.SearchStrategy[dict[str, Any]]) -> Files:
     fields = st.sampled_from(["input_schema", "output_schema"])
-    given = st.builds(lambda field, schema: tool(**{field: schema}), fields, drawn)
-    return given.map(lambda one: json_file([one]))
+    return st.builds(_of_schema, fields, drawn)
+
+
+def _of_schema(field: str, schema: dict[str, Any]) -> tuple[str, bytes]:
+    return json_file([tool(**{field: schema})])
 
 
 def _texts(name: str, drawn: st.SearchStrategy[str]) -> Files:
@@ -232,7 +251,7 @@ def drawn(files: Files, most: int) -> list[tuple[str, bytes]]:
         deadline=None,
         max_examples=most,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
     @given(files)
     def collect(file: tuple[str, bytes]) -> None:

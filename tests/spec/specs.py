@@ -85,27 +85,39 @@ def rich() -> ToolSpec:
 WORDS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=9)
 PROSE = st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs"]), max_size=30)
 NAMES = st.from_regex(r"\A[A-Za-z_][A-Za-z0-9_.:/-]{0,127}\Z")
-JSON = st.recursive(
+Drawn = st.SearchStrategy[Any]
+JSON: Drawn = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | PROSE,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PROSE, inner, max_size=3),
     max_leaves=8,
 )
-LEAVES = st.fixed_dictionaries(
+LEAVES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {"type": st.sampled_from(["string", "integer", "number", "boolean", "array", "object"])},
     optional={"description": PROSE, "default": JSON, "enum": st.lists(JSON, min_size=1)},
 )
-SCHEMAS = st.recursive(
-    LEAVES,
-    lambda inner: st.one_of(
-        st.builds(lambda one: {"anyOf": one}, st.lists(inner, min_size=1, max_size=3)),
-        st.builds(lambda one: {"type": "array", "items": one}, inner),
-        st.builds(
-            lambda one: {"type": "object", "properties": one},
-            st.dictionaries(PROSE, inner, max_size=3),
-        ),
-    ),
-    max_leaves=6,
-)
+
+
+def _any_of(schemas: Any) -> dict[str, Any]:
+    return {"anyOf": schemas}
+
+
+def _array(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _object(properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def _larger(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map(_any_of),
+        inner.map(_array),
+        st.dictionaries(PROSE, inner, max_size=3).map(_object),
+    )
+
+
+SCHEMAS: st.SearchStrategy[dict[str, Any]] = st.recursive(LEAVES, _larger, max_leaves=6)
 
 
 def _subset(words: Any) -> st.SearchStrategy[list[str]]:
@@ -113,7 +125,7 @@ def _subset(words: Any) -> st.SearchStrategy[list[str]]:
 
 
 # Fields of which each is fine; whether they are fine together is for the reader to say.
-FIELDS = st.fixed_dictionaries(
+FIELDS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {"name": NAMES},
     optional={
         "description": PROSE,
@@ -122,10 +134,7 @@ FIELDS = st.fixed_dictionaries(
         "category": PROSE,
         "categories": st.lists(WORDS, unique=True, max_size=3),
         "tags": st.lists(PROSE, unique=True, max_size=3),
-        "input_schema": st.builds(
-            lambda properties: {"type": "object", "properties": properties},
-            st.dictionaries(PROSE, SCHEMAS, max_size=3),
-        ),
+        "input_schema": st.dictionaries(PROSE, SCHEMAS, max_size=3).map(_object),
         "output_schema": SCHEMAS,
         "provider": st.sampled_from(["http", "python", "custom"]),
         "config": st.dictionaries(PROSE, JSON, max_size=3),

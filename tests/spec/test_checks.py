@@ -45,27 +45,27 @@ def test_a_contradiction_is_refused(fields: dict[str, Any], said: str) -> None:
     assert any(said in sentence for sentence in found), found
 
 
+CONSISTENT: list[dict[str, Any]] = [
+    {"effect": "pure", "side_effects": ["read_only"]},
+    {"effect": "pure", "side_effects": ["network_access", "calls_llm"]},
+    {"effect": "idempotent", "retry": 3, "destructive": True},
+    {"retry": 1},
+    {"requires_confirmation": True, "confirmation_prompt": "Sure?"},
+    {"idempotency_key": ["invoice"], "input_schema": INVOICE},
+    {
+        "effect": "compensatable",
+        "input_schema": INVOICE,
+        "compensation": {"tool": "a", "args": {"x": "$args.invoice", "y": "$result.a.b"}},
+    },
+    {
+        "idempotency_key": ["a"],
+        "input_schema": {"type": "object", "anyOf": [{"properties": {"a": {}}}]},
+    },
+]
+
+
 @pytest.mark.req("C1")
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"effect": "pure", "side_effects": ["read_only"]},
-        {"effect": "pure", "side_effects": ["network_access", "calls_llm"]},
-        {"effect": "idempotent", "retry": 3, "destructive": True},
-        {"retry": 1},
-        {"requires_confirmation": True, "confirmation_prompt": "Sure?"},
-        {"idempotency_key": ["invoice"], "input_schema": INVOICE},
-        {
-            "effect": "compensatable",
-            "input_schema": INVOICE,
-            "compensation": {"tool": "a", "args": {"x": "$args.invoice", "y": "$result.a.b"}},
-        },
-        {
-            "idempotency_key": ["a"],
-            "input_schema": {"type": "object", "anyOf": [{"properties": {"a": {}}}]},
-        },
-    ],
-)
+@pytest.mark.parametrize("fields", CONSISTENT)
 def test_what_is_consistent_is_taken(fields: dict[str, Any]) -> None:
     assert spec(**fields).name == "pay"
 
@@ -87,7 +87,10 @@ def test_a_field_that_could_not_be_read_contradicts_nothing() -> None:
 
 @pytest.mark.req("C1")
 def test_a_schema_of_many_arguments_does_not_fill_the_message() -> None:
-    schema = {"type": "object", "properties": {f"argument_{at}": {} for at in range(5000)}}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {f"argument_{at}": {} for at in range(5000)},
+    }
     (said,) = sentences(idempotency_key=["x"], input_schema=schema)
     assert "and 4,990 more" in said
     assert len(said) < 500

@@ -12,7 +12,7 @@ from tests.spec.test_fingerprint import loaded
 from toolgate.spec.export import EACH, FORMATS, export
 from toolgate.spec.names import for_model
 
-SECRET = "s3cret-8c1f"
+SECRET = "s3cret-8c1f"  # noqa: S105
 
 
 @pytest.mark.req("C3")

@@ -1,7 +1,7 @@
 """The fingerprint is what a tool is: it survives writing and order, and nothing else."""
 
 import random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import assume, given
@@ -33,12 +33,11 @@ def again(spec: ToolSpec, **changed: Any) -> ToolSpec:
 
 def shuffled(value: Any, order: random.Random) -> Any:
     if isinstance(value, dict):
-        items: list[tuple[str, Any]] = list(value.items())  # pyright: ignore[reportUnknownArgumentType]
+        items = list(cast("dict[str, Any]", value).items())
         order.shuffle(items)
         return {key: shuffled(one, order) for key, one in items}
     if isinstance(value, list):
-        items = value  # pyright: ignore[reportUnknownVariableType]
-        return [shuffled(one, order) for one in items]  # pyright: ignore[reportUnknownVariableType]
+        return [shuffled(one, order) for one in cast("list[Any]", value)]
     return value
 
 

@@ -5,10 +5,11 @@ from inline_snapshot import snapshot
 
 from tests.spec.specs import problems, read, sentences, spec
 from toolgate.sources.text import parse
+from toolgate.spec.document import Document
 from toolgate.spec.effect import CallerKind, Effect, Permission, SideEffect
 from toolgate.spec.fields import FIELDS
 from toolgate.spec.reader import MAX_PROBLEMS, read_tool
-from toolgate.spec.tool import Compensation, Document, Origin, RateLimit, Retry, ToolSpec
+from toolgate.spec.tool import Compensation, Origin, RateLimit, Retry, ToolSpec
 
 NATIVE = """
 tools:
@@ -103,12 +104,16 @@ more: 1
             "tools.yaml:10: 'more' is no key of a tool file. A tool file has one key: tools.",
             "tools.yaml:4: pay.descripton is not a known field. Did you mean description?",
             "tools.yaml:5: pay.timeout is a text, not a number. Write for example timeout: 30.",
-            "tools.yaml:6: pay.retry.attempts is 0; it goes from 1 to 20. "
-            "Write for example retry: {attempts: 3, base_delay: 0.2}.",
+            (
+                "tools.yaml:6: pay.retry.attempts is 0; it goes from 1 to 20. "
+                "Write for example retry: {attempts: 3, base_delay: 0.2}."
+            ),
             "tools.yaml:7: entry 2.name is missing. Write name: pay_invoice.",
-            "tools.yaml:8: pay two.name is 'pay two', which is not a name of 1 to 128 "
-            "characters: letters, digits and _ . : / -, starting with a letter or _. "
-            "Write for example name: pay_invoice.",
+            (
+                "tools.yaml:8: pay two.name is 'pay two', which is not a name of 1 to 128 "
+                "characters: letters, digits and _ . : / -, starting with a letter or _. "
+                "Write for example name: pay_invoice."
+            ),
             "tools.yaml:9: entry 4 is a number, not a tool. Write - name: NAME and its fields.",
         ]
     )
