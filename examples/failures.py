@@ -2,7 +2,7 @@
 
 import asyncio
 
-from toolgate import CallRefused, Caller, ToolError, Toolgate, tool
+from toolgate import Caller, CallRefused, ToolError, Toolgate, tool
 
 stock = {"apple": 0}
 

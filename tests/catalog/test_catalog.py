@@ -77,7 +77,7 @@ async def test_every_change_has_a_new_revision_and_old_snapshots_stay_as_they_we
 
 @pytest.mark.req("C2")
 async def test_a_clash_names_both_sources_and_leaves_everything_as_it_was() -> None:
-    one, two = Shelf("one", "a"), Shelf("two", "b")
+    one, two = Shelf("one", "a", required=True), Shelf("two", "b", required=True)
     whole = catalog(one, two)
     before = await whole.reload()
     health = whole.health()
@@ -97,7 +97,7 @@ async def test_a_clash_names_both_sources_and_leaves_everything_as_it_was() -> N
 @pytest.mark.req("C2")
 async def test_a_clash_inside_one_source_is_one_too() -> None:
     with pytest.raises(NameClash):
-        await catalog(Shelf("one", "a", "a")).reload()
+        await catalog(Shelf("one", "a", "a", required=True)).reload()
 
 
 @pytest.mark.req("C2")
@@ -216,3 +216,20 @@ def test_a_merge_holds_every_tool_of_every_part_or_is_refused(parts: list[list[s
             assert not expected.intersection(names)
             expected.update(names)
         assert set(whole.current.specs) == expected
+
+
+@pytest.mark.req("C2")
+async def test_a_clash_with_a_source_that_is_not_required_is_that_sources_failure() -> None:
+    files, remote = Shelf("files", "pay", required=True), Shelf("remote", "pay", "refund")
+    whole = catalog(files, remote)
+    await whole.reload()
+    assert list(whole.current.specs) == ["pay"]
+    health = {one.source: one for one in whole.health()}
+    assert health["files"].ok
+    assert not health["remote"].ok
+    assert "shelf files" in health["remote"].problem
+
+    remote.tools = ["refund"]
+    await whole.reload()
+    assert list(whole.current.specs) == ["pay", "refund"]
+    assert all(one.ok for one in whole.health())

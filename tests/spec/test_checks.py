@@ -6,6 +6,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from tests.spec.specs import problems, sentences, spec
+from toolgate.spec.effect import Effect
+from toolgate.spec.reader import read_tool
+from toolgate.spec.tool import Origin
 
 INVOICE = {"type": "object", "properties": {"invoice": {"type": "string"}}}
 
@@ -25,7 +28,10 @@ INVOICE = {"type": "object", "properties": {"invoice": {"type": "string"}}}
             "lists read_only together with modifies_files",
         ),
         ({"side_effects": ["read_only"], "destructive": True}, "destructive is true, but"),
-        ({"side_effects": ["read_only"]}, "effect is irreversible, but side_effects"),
+        (
+            {"effect": "irreversible", "side_effects": ["read_only"]},
+            "effect is irreversible, but side_effects",
+        ),
         ({"retry": 3}, "a second attempt could do it twice"),
         ({"confirmation_prompt": "Sure?"}, "nobody would be asked"),
         ({"allowed_callers": []}, "nobody could call it"),
@@ -94,3 +100,15 @@ def test_a_schema_of_many_arguments_does_not_fill_the_message() -> None:
     (said,) = sentences(idempotency_key=["x"], input_schema=schema)
     assert "and 4,990 more" in said
     assert len(said) < 500
+
+
+@pytest.mark.req("C1")
+def test_a_tool_that_only_says_read_only_is_pure_and_one_that_says_nothing_is_irreversible() -> (
+    None
+):
+    here = Origin("file", "here")
+    reads = read_tool({"name": "look", "side_effects": ["read_only"]}, origin=here)
+    assert reads.effect is Effect.PURE
+    more = {"name": "look", "side_effects": ["network_access"]}
+    assert read_tool(more, origin=here).effect is Effect.IRREVERSIBLE
+    assert read_tool({"name": "look"}, origin=here).effect is Effect.IRREVERSIBLE

@@ -28,21 +28,26 @@ class Catalog:
         """Ask every source again.
 
         A source that fails keeps its last good part and is shown as unhealthy; one that is required
-        must have succeeded once. A clash of names leaves everything as it was.
+        must have succeeded once. A clash of names leaves everything as it was, unless the newcomer
+        is not required: then it is the one that failed.
         """
         async with self._reloading:
             answers = await asyncio.gather(
                 *(self._ask(source) for source in self._sources.values())
             )
             parts = dict(self._parts)
+            problems: dict[str, str] = {}
             for label, answer in zip(self._sources, answers, strict=True):
-                if not isinstance(answer, CatalogError):
-                    parts[label] = answer
-                elif self._sources[label].required and label not in parts:
-                    raise answer
+                try:
+                    parts = self._joined(parts, label, answer)
+                except CatalogError as error:
+                    required = self._sources[label].required
+                    if required and (label not in parts or isinstance(error, NameClash)):
+                        raise
+                    problems[label] = error.message
             self._swap(parts)
-            for label, answer in zip(self._sources, answers, strict=True):
-                problem = str(answer) if isinstance(answer, CatalogError) else ""
+            for label in self._sources:
+                problem = problems.get(label, "")
                 self._health[label] = Health(
                     source=label,
                     tools=len(parts.get(label, ())),
@@ -68,6 +73,18 @@ class Catalog:
     def health(self) -> list[Health]:
         """How every source did when it was last asked."""
         return list(self._health.values())
+
+    @staticmethod
+    def _joined(
+        parts: dict[str, tuple[ToolSpec, ...]],
+        label: str,
+        answer: tuple[ToolSpec, ...] | CatalogError,
+    ) -> dict[str, tuple[ToolSpec, ...]]:
+        if isinstance(answer, CatalogError):
+            raise answer
+        joined = parts | {label: answer}
+        _merged(joined)
+        return joined
 
     @staticmethod
     async def _ask(source: Source) -> tuple[ToolSpec, ...] | CatalogError:

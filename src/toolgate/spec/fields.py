@@ -229,7 +229,8 @@ FIELDS: Mapping[str, Field] = {
     "effect": Field(
         word(Effect),
         "effect: irreversible",
-        "How far a call can be repeated or taken back. A tool that does not say is irreversible.",
+        "How far a call can be repeated or taken back. A tool that does not say is irreversible, "
+        "unless read_only is its only side effect.",
     ),
     "destructive": Field(
         flag, "destructive: false", "It destroys something; a person approves it."

@@ -27,10 +27,14 @@ class Native(NamedTuple):
 def to_native(given: Mapping[str, Any]) -> Native:
     """A tool's fields in the native layout. Odd values are left for the reader to refuse."""
     if _TYPED.intersection(given):
-        return _typed(given)
-    if _REGISTRY.intersection(given) and "input_schema" not in given:
-        return _registry(given)
-    return Native(dict(given), {})
+        native = _typed(given)
+    elif _REGISTRY.intersection(given) and "input_schema" not in given:
+        native = _registry(given)
+    else:
+        native = Native(dict(given), {})
+    if "effect" not in native.fields and _only_reads(native.fields):
+        native.fields["effect"] = "pure"
+    return native
 
 
 class _Fields:
@@ -78,16 +82,14 @@ def _registry(given: Mapping[str, Any]) -> Native:
     config = {key: given[key] for key in ("module", "function") if key in given}
     if config:
         found.put("config", next(iter(config)), config)
-    if "effect" not in given:
-        found.fields.update(_implied(given))
     return found.native()
 
 
-def _implied(given: Mapping[str, Any]) -> dict[str, Any]:
-    """This layout has no word for the effect; its side effects tell when a tool only reads."""
-    touched = given.get("side_effects")
-    reads = isinstance(touched, list) and cast("list[Any]", touched) == ["read_only"]
-    return {"effect": "pure"} if reads and given.get("destructive") is not True else {}
+def _only_reads(fields: Mapping[str, Any]) -> bool:
+    """Whether a tool that does not say its effect says by its side effects that it has none."""
+    touched = fields.get("side_effects")
+    reads = isinstance(touched, (list, tuple)) and list(cast("list[Any]", touched)) == ["read_only"]
+    return reads and fields.get("destructive") is not True
 
 
 def _parameters(value: Any) -> Any:
