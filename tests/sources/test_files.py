@@ -76,7 +76,7 @@ async def test_messages_never_say_where_on_the_machine_a_file_is(folder: Path) -
 
 
 @pytest.mark.req("C2")
-@pytest.mark.parametrize("glob", ["", "/etc/*.yaml", "a**b/*.yaml"])
+@pytest.mark.parametrize("glob", ["", "/etc/*.yaml"])
 async def test_a_pattern_that_is_none_is_told(folder: Path, glob: str) -> None:
     (said,) = await refusal(FileSource(folder, [glob]))
     assert said.startswith(f"tools.files: has {glob!r}, which is no pattern of files below")

@@ -152,7 +152,7 @@ def test_yaml_that_is_not_taken_is_told_with_its_line(text: str, line: int, said
         ('{"a": 1,\n "b": 2,\n "a": 3}', 3, "has the key 'a' twice"),
         ('{"a": 1,\n "\\u0061": 3}', 2, "has the key 'a' twice"),
         ('{"b": "a",\n"a": {"a":\n 1, "c": "a",\n "a": "\\""}}', 4, "has the key 'a' twice"),
-        ('{"a": 1,\n}', 2, "is not JSON"),
+        ('{"a": 1,\n x}', 2, "is not JSON"),
         ('{"a": 1', 1, "is not JSON"),
         ("{'a': 1}", 1, "is not JSON"),
         ('{"NaN":\n "NaN", "a":\n NaN}', 3, "holds NaN"),
