@@ -11,7 +11,10 @@ export TOOLGATE_REQUIRE_SERVICES ?= 0
 run: install
 	@$(BIN)/toolgate serve
 
+# `make install EXTRAS=postgres` adds what PostgreSQL needs.
 install: $(VENV)/.run
+	@$(if $(EXTRAS),$(PIP) install --require-hashes $(EXTRAS:%=-r requirements/%.txt))
+
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
 
@@ -35,6 +38,7 @@ docs: $(VENV)/.dev
 # Locks every requirement with its hashes and without an address; needs the `uv` command.
 lock:
 	@uv pip compile pyproject.toml $(LOCK) --group build -o requirements/run.txt
+	@uv pip compile pyproject.toml $(LOCK) --extra postgres -c requirements/run.txt -o requirements/postgres.txt
 	@uv pip compile pyproject.toml $(LOCK) --all-extras --group dev --group services -c requirements/run.txt -o requirements/dev.txt
 	@uv pip compile pyproject.toml $(LOCK) --all-extras --group bench -c requirements/dev.txt -o requirements/bench.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet

@@ -3,17 +3,15 @@
 import asyncio
 
 from toolgate import Caller, Toolgate
-from toolgate.tenancy.capsule import Mode
 
 
 async def main() -> None:
     async with Toolgate.open() as gate:
-        # Nobody has `timestamp`, except the tenant that asked for it.
-        await gate.tenancy.set_tool("timestamp", enabled=False)
-        await gate.tenancy.set_tenant_tool("acme", "timestamp", enabled=True)
+        # One tenant has no use for `timestamp`.
+        await gate.tenancy.set_tenant_tool("other", "timestamp", enabled=False)
 
         # This agent starts from nothing and is given one tool.
-        await gate.tenancy.set_agent("acme", "clerk", Mode.LISTED)
+        await gate.tenancy.set_agent("acme", "clerk", mode="listed")
         await gate.tenancy.activate("acme", "clerk", "echo")
 
         for tenant, agent in (("acme", "boss"), ("acme", "clerk"), ("other", "boss")):

@@ -33,7 +33,7 @@ async def main() -> None:
         print("failed: ", failed.status, "|", failed.to_human())
         unknown = await gate.call("send_parcel", {"item": "apple"}, caller=me)
         print("unknown:", unknown.status, "|", unknown.to_human())
-        for entry in await gate.journal.entries("acme"):
+        for entry in await gate.journal.entries("acme", limit=2):
             print("journal:", entry.tool, entry.state)
 
 

@@ -20,14 +20,28 @@ from typer.testing import CliRunner
 
 import toolgate
 from toolgate import errors
+from toolgate.catalog.catalog import Catalog
 from toolgate.cli.main import COMMANDS, app
-from toolgate.errors import CallFailed, ToolgateError
+from toolgate.errors import ApprovalPending, CallFailed, Superseded, ToolgateError
+from toolgate.gate.decision import Explanation
+from toolgate.ledger.journal import Journal
 from toolgate.server.problems import STATUS
 from toolgate.settings import SECTIONS
 from toolgate.spec.fields import FIELDS
 from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.tenancy import Tenancy
+from toolgate.toolbox import Toolbox
 from toolgate.tools.table import FUNCTIONS, default_catalog
 
+ROOMS: dict[str, type] = {
+    "gate.tenancy": Tenancy,
+    "gate.catalog": Catalog,
+    "gate.journal": Journal,
+    "gate.toolbox(…)": Toolbox,
+    "gate.explain(…)": Explanation,
+}
+# What a caller gets as an answer instead of an error.
+OUTPUTS = (CallFailed, ApprovalPending, Superseded)
 ROOT = Path(__file__).parent.parent
 _MARKED = re.compile(r"(<!-- (file|output): (\S+) -->\n)```(\w*)\n.*?```\n", re.DOTALL)
 _NOTE = "<!-- Written by `make docs` from the code. Do not edit. -->\n\n"
@@ -168,6 +182,11 @@ def python() -> str:
             lines.append(f"\n{', '.join(f'`{one.name}` {one.value}' for one in value)}.\n")
         for member, function in _methods(value):
             lines.append(f"\n- `{member}{_signature(function)}`: {_first_line(function)}\n")
+    lines.append("\n# The rooms behind it\n\nFor operators; they grow with the house.\n")
+    for name, value in ROOMS.items():
+        lines.append(f"\n## {name}\n\n{inspect.getdoc(value)}\n")
+        for member, function in _methods(value):
+            lines.append(f"\n- `{member}{_signature(function)}`: {_first_line(function)}\n")
     return "".join(lines)
 
 
@@ -192,7 +211,7 @@ def _signature(function: Any) -> str:
         for parameter in signature.parameters.values()
         if parameter.name not in {"self", "cls"}
     ]
-    return str(inspect.Signature(parameters))
+    return re.sub(r"<\w+\.\w+: ('[^']*')>", r"\1", str(inspect.Signature(parameters)))
 
 
 def _first_line(function: Any) -> str:
@@ -223,12 +242,13 @@ def error_codes() -> str:
     lines = [f"# Errors\n\n{_NOTE}"]
     lines.append(
         "One tree. A refusal (`CallRefused`) is raised: nothing ran. A tool's own failure "
-        "(`CallFailed`) is an Output with `ok: false`, and HTTP 200. Codes are stable.\n\n"
+        "(`CallFailed`), and a call that waits (`approval_pending`, `superseded`), is an Output "
+        "with `ok: false`, and HTTP 200. Codes are stable.\n\n"
         f"```text\n{inspect.cleandoc(tree)}\n```\n\n"
         "| code | HTTP | retry can help | what it means, what to do |\n|---|---|---|---|\n"
     )
     lines.extend(
-        f"| `{kind.code}` | {200 if issubclass(kind, CallFailed) else STATUS[kind]} | "
+        f"| `{kind.code}` | {200 if issubclass(kind, OUTPUTS) else STATUS[kind]} | "
         f"{'yes' if kind.retryable else 'no'} | {_first_line(kind)} |\n"
         for kind in STATUS
         if kind is not ToolgateError and "code" in vars(kind)

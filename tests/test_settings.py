@@ -71,11 +71,11 @@ def test_settings_cannot_be_changed() -> None:
         ("\nservr.port = 1", "LINE 2: [servr] is not a setting; did you mean 'server'?"),
         (
             "port = 1",
-            "LINE 1: [port] is not a setting; known here: server, store, tools, toolbox",
+            "LINE 1: port is not a setting; known here: server, store, tools, toolbox",
         ),
         (
             'root = "/"',
-            "LINE 1: [root] is not a setting; known here: server, store, tools, toolbox",
+            "LINE 1: root is not a setting; known here: server, store, tools, toolbox",
         ),
         (
             "[store]\nzzz = 1",
@@ -99,7 +99,7 @@ def test_settings_cannot_be_changed() -> None:
             "LINE 2: toolbox.default_timeout: input should be greater than 0 (it is 0)",
         ),
         (
-            '[store]\nurl = "mysql://u:hunter2@h/db"',
+            '[store]\nurl = "mysql://u@h/db"',
             "LINE 2: store.url: write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME",
         ),
         (
@@ -238,3 +238,36 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
             load(file, {})
     with pytest.raises(SettingsInvalid, match="cannot be read"):
         load(tmp_path, {})
+
+
+def test_a_password_does_not_belong_into_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "toolgate.toml"
+    file.write_text('[store]\nurl = "postgresql://ann:hunter2@db/tools"\n')
+    with pytest.raises(SettingsInvalid, match="set TOOLGATE_STORE__URL") as refused:
+        load(file, {})
+    assert "hunter2" not in str(refused.value)
+    assert f"{file}:2" in str(refused.value)
+    file.write_text('[store]\nurl = "postgresql://db/tools"\n')
+    given = {"TOOLGATE_STORE__URL": "postgresql://ann:hunter2@db/tools"}
+    assert load(file, given).store.url == given["TOOLGATE_STORE__URL"]
+
+
+def test_a_variable_with_one_underscore_too_few_is_told() -> None:
+    with pytest.raises(SettingsInvalid, match="did you mean TOOLGATE_SERVER__PORT"):
+        load(None, {"TOOLGATE_SERVER_PORT": "1"})
+    assert load(None, {"TOOLGATE_SERVICES": "elsewhere"}).server.port == 8700
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('[tools]\nfiles = "tools/*.yaml"', "write a list of texts"),
+        ("[toolbox]\ndefault_timeout = true", "write a number of seconds"),
+        ("port = 1", "port is not a setting"),
+    ],
+)
+def test_a_wrong_kind_of_value_is_told_in_words(tmp_path: Path, line: str, said: str) -> None:
+    file = tmp_path / "toolgate.toml"
+    file.write_text(line)
+    with pytest.raises(SettingsInvalid, match=said):
+        load(file, {})

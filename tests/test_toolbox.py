@@ -9,7 +9,7 @@ import pytest
 from tests.house import ME, open_gate
 from toolgate import Caller, Toolgate, Turn, tool
 from toolgate.call import Grant
-from toolgate.errors import ToolNotFound
+from toolgate.errors import InvalidRequest, ToolNotFound
 from toolgate.gate.gate import Gate
 from toolgate.spec.names import for_model
 from toolgate.tenancy.capsule import Mode
@@ -112,7 +112,11 @@ async def test_a_decision_that_would_wait_is_not_made_by_halves(
 
 async def test_a_caller_without_a_tenant_cannot_be_made() -> None:
     made: Any = Caller
-    with pytest.raises(ValueError, match="needs a tenant"):
-        made(tenant="")
+    for odd in ("", "Acme", "acme ", 1, None):
+        with pytest.raises(InvalidRequest, match="cannot name a tenant"):
+            made(tenant=odd)
+    with pytest.raises(InvalidRequest, match="cannot name an agent"):
+        made(tenant="acme", agent="Billing")
+    assert made(tenant="acme").agent == ""
     with pytest.raises(TypeError):
         made()

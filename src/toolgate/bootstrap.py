@@ -4,15 +4,15 @@ import asyncio
 import contextlib
 import logging
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from toolgate import settings as settings_
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.source import Source
-from toolgate.errors import SettingsInvalid, StoreError
+from toolgate.errors import CatalogError, SettingsInvalid, StoreError
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
 from toolgate.executor.provider import Provider
@@ -27,7 +27,7 @@ from toolgate.store.catalog import CatalogTable, Row
 from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
 from toolgate.store.journal import TableJournal
-from toolgate.store.migrate import migrate
+from toolgate.store.migrate import migrate, state
 from toolgate.store.sqlite import Sqlite
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tools.table import FUNCTIONS, default_catalog
@@ -35,6 +35,7 @@ from toolgate.tools.table import FUNCTIONS, default_catalog
 log = logging.getLogger("toolgate")
 # How soon a change that another process made is seen here.
 _REFRESH = 0.5
+_REFRESH_SECONDS = 5.0
 
 
 T = TypeVar("T", bound=Runtime)
@@ -82,10 +83,8 @@ async def _assembled(
     )
     executor = Executor({"python": python, **providers}, chain)
 
-    tenancy = Tenancy(TableDirectory(database))
     stored = CatalogTable(database)
     await stored.seed([Row(seed.definition, seed.source) for seed in default_catalog()])
-    _reach_modules(settings.root)
     catalog = Catalog(
         [
             DatabaseSource(stored, builtin=settings.tools.builtin),
@@ -94,11 +93,15 @@ async def _assembled(
         ],
         usable=executor.unusable,
     )
+    # After every import of our own: no library finds an optional part of itself in that folder.
+    _reach_modules(settings.root)
     await catalog.reload()
+    tenancy = Tenancy(TableDirectory(database), known=lambda: catalog.current.specs)
     await tenancy.refresh()
 
-    watching = asyncio.create_task(_watch(tenancy), name="toolgate-watch")
-    stack.push_async_callback(_stopped, watching)
+    _keep_doing(_watch(tenancy), stack)
+    if settings.tools.refresh:
+        _keep_doing(_reread(catalog, settings.tools.refresh), stack)
     return cls(
         catalog=catalog,
         tenancy=tenancy,
@@ -107,6 +110,18 @@ async def _assembled(
         journal=journal,
         functions=python,
     )
+
+
+async def store_state(settings: Settings) -> Literal["current", "empty", "old"]:
+    """How the store is, without making or changing anything."""
+    path = settings.store.url.removeprefix("sqlite:///")
+    if path != settings.store.url and (path == ":memory:" or not settings.path(path).exists()):
+        return "empty"
+    database = connect(settings)
+    try:
+        return await state(database)
+    finally:
+        await database.close()
 
 
 def connect(settings: Settings) -> Database:
@@ -123,7 +138,7 @@ def _postgres(url: str) -> Database:
         from toolgate.store.postgres import Postgres  # noqa: PLC0415  its driver is an extra
     except ImportError:
         raise SettingsInvalid(
-            ["store.url: PostgreSQL needs its driver; pip install 'toolgate[postgres]'"]
+            ["store.url: PostgreSQL needs its driver: make install EXTRAS=postgres"]
         ) from None
     return Postgres(url)
 
@@ -148,9 +163,10 @@ async def _watch(tenancy: Tenancy) -> None:
     while True:
         await asyncio.sleep(_REFRESH)
         try:
-            await tenancy.refresh()
-        except StoreError:
-            # A store that is away keeps the world as it was; calls that need it say so themselves.
+            async with asyncio.timeout(_REFRESH_SECONDS):
+                await tenancy.refresh()
+        except (StoreError, TimeoutError):
+            # A store that is away keeps the world as it was; side effects then ask for themselves.
             continue
         except Exception as error:  # noqa: BLE001  one row that cannot be read must not end this
             log.error(  # noqa: TRY400  a trace would show the row
@@ -158,7 +174,22 @@ async def _watch(tenancy: Tenancy) -> None:
             )
 
 
-async def _stopped(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+async def _reread(catalog: Catalog, every: float) -> None:
+    while True:
+        await asyncio.sleep(every)
+        try:
+            await catalog.reload()
+        except CatalogError as error:
+            log.warning("the catalog stays as it was: %s", error)
+
+
+def _keep_doing(work: Coroutine[Any, Any, None], stack: AsyncExitStack) -> None:
+    """Until the house closes."""
+    task = asyncio.create_task(work)
+
+    async def stop() -> None:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    stack.push_async_callback(stop)

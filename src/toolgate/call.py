@@ -7,12 +7,21 @@ from typing import Any, ClassVar, Literal
 import msgspec
 import orjson
 
+from toolgate.errors import InvalidRequest
+from toolgate.identity import plain
 from toolgate.spec.effect import CallerKind, SideEffect
 from toolgate.spec.tool import ToolSpec
 
 Status = Literal[
     "success", "error", "pending_approval", "skipped", "superseded", "partial", "unknown"
 ]
+
+
+def _texts(of: str, **fields: object) -> None:
+    """A record can hold nothing else."""
+    for name, value in fields.items():
+        if type(value) is not str:
+            raise InvalidRequest(f"{name!r} of a {of} is a text, not a {type(value).__name__}.")
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
@@ -26,9 +35,13 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     session: str = ""
 
     def __post_init__(self) -> None:
-        """An empty tenant is nobody's, and nobody's data must never be shown."""
-        if not self.tenant:
-            raise ValueError("A Caller needs a tenant: Caller(tenant='acme', agent='billing').")
+        """Only names that an operator can set a flag on: `Acme` must not slip past `acme`'s."""
+        plain("tenant", self.tenant)
+        if self.agent:
+            plain("agent", self.agent)
+        _texts("Caller", user=self.user, persona=self.persona, session=self.session)
+        if type(self.roles) is not tuple or any(type(role) is not str for role in self.roles):
+            raise InvalidRequest("The roles of a Caller are a tuple of texts: ('finance',).")
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +49,12 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     group: str
     id: str = ""
+
+    def __post_init__(self) -> None:
+        """A turn without a group would belong to every other one without."""
+        _texts("Turn", group=self.group, id=self.id)
+        if not self.group:
+            raise InvalidRequest("A Turn needs a group: Turn(group='t-17').")
 
 
 class Grant(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from toolgate.errors import SettingsInvalid
 
@@ -39,6 +39,22 @@ def _http_url(url: str) -> str:
     return url.rstrip("/")
 
 
+def _texts(given: object) -> object:
+    if not isinstance(given, (list, tuple)):
+        raise ValueError('write a list of texts, such as ["tools/*.yaml"]')
+    return cast("object", given)
+
+
+def _seconds(given: object) -> object:
+    if isinstance(given, bool):
+        raise ValueError("write a number of seconds")
+    return given
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+Seconds = Annotated[float, BeforeValidator(_seconds)]
+
+
 class Server(_Part):
     """Where the server listens."""
 
@@ -63,7 +79,7 @@ class Store(_Part):
 class Tools(_Part):
     """Where tools come from."""
 
-    files: tuple[str, ...] = Field(
+    files: Texts = Field(
         ("tools/*.yaml", "tools/*.yml", "tools/*.json"),
         strict=False,
         description="Tool files, as globs below the folder of the settings file.",
@@ -71,7 +87,14 @@ class Tools(_Part):
     urls: tuple[Annotated[str, AfterValidator(_http_url)], ...] = Field(
         (), strict=False, description="Endpoints that answer with a tool file."
     )
-    builtin: tuple[str, ...] = Field(
+    refresh: Seconds = Field(
+        30,
+        ge=0,
+        le=86_400,
+        strict=False,
+        description="Seconds after which sources are asked again; 0 asks them only at the start.",
+    )
+    builtin: Texts = Field(
         ("*",), strict=False, description="Which built-in tools there are, as globs over names."
     )
 
@@ -79,7 +102,7 @@ class Tools(_Part):
 class Toolbox(_Part):
     """How calls run."""
 
-    default_timeout: float = Field(
+    default_timeout: Seconds = Field(
         30, gt=0, le=86_400, strict=False, description="Seconds a call may take."
     )
 
@@ -134,7 +157,11 @@ def load(file: Path | str | None = None, environment: Mapping[str, str] | None =
         root = Path(file).absolute().parent
     overlay = _overlay(environment)
     places = _Places(str(file or ""), text, {path: name for path, name, _ in overlay})
-    problems = list(_unknown(values, overlay, places))
+    problems = [
+        *_unknown(values, overlay, places),
+        *_misnamed(environment),
+        *_written_secrets(values, places),
+    ]
     for path, _name, value in overlay:
         if len(path) == 2 and path[0] in SECTIONS:
             section = values.setdefault(path[0], {})
@@ -239,10 +266,31 @@ def _unknown(
             shown = f"[{path[0]}]" if path[0] in LATER else ".".join(path)
             yield Problem(places(path), f"{shown} is not available in this version; remove it")
         elif path[0] not in SECTIONS:
-            yield Problem(places(path), _suggest(f"[{path[0]}]", path[0], SECTIONS))
+            shown = f"[{path[0]}]" if isinstance(values.get(path[0], {}), dict) else path[0]
+            yield Problem(places(path), _suggest(shown, path[0], SECTIONS))
         elif len(path) > 1 and ".".join(path[1:]) not in SECTIONS[path[0]].model_fields:
             fields = SECTIONS[path[0]].model_fields
             yield Problem(places(path), _suggest(".".join(path), path[1], fields))
+
+
+def _misnamed(environment: Mapping[str, str]) -> Iterator[Problem]:
+    """`TOOLGATE_SERVER_PORT` means nothing to us, and something to whoever wrote it."""
+    for name in sorted(environment):
+        section, _, key = name.removeprefix(PREFIX).partition("_")
+        if name.startswith(PREFIX) and section.lower() in SECTIONS and not key.startswith("_"):
+            meant = f"{PREFIX}{section}__{key}"
+            yield Problem(name, f"is not a setting; did you mean {meant}, with two underscores?")
+
+
+def _written_secrets(values: Mapping[str, Any], places: _Places) -> Iterator[Problem]:
+    """Secrets are named by the environment, never written in the file."""
+    store = values.get("store")
+    url = cast("dict[str, Any]", store).get("url") if isinstance(store, dict) else None
+    if isinstance(url, str) and re.match(r"\w+://[^/@]*:[^/@]+@", url):
+        yield Problem(
+            places(("store", "url")),
+            f"store.url holds a password; leave it out here and set {PREFIX}STORE__URL",
+        )
 
 
 def _suggest(shown: str, given: str, known: Mapping[str, Any]) -> str:

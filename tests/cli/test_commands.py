@@ -1,39 +1,21 @@
 """Every command, in process: its answer, its JSON, its exit code."""
 
 import importlib
+import os
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner, Result
 
+from tests.cli.conftest import Run, as_json
 from tests.house import STORE
 from toolgate import __version__
 from toolgate.cli.init import FILES
-from toolgate.cli.main import COMMANDS, app
+from toolgate.cli.main import COMMANDS
 from toolgate.settings import load
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """A command line in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-
-    def invoke(*arguments: str) -> Result:
-        return CliRunner().invoke(app, list(arguments))
-
-    return invoke
-
-
-def as_json(result: Result) -> Any:
-    return orjson.loads(result.stdout)
 
 
 def every_command() -> list[tuple[str, ...]]:
@@ -56,6 +38,10 @@ def test_there_are_exactly_these_commands() -> None:
         "tools enable",
         "tools disable",
         "tools export",
+        "keys",
+        "keys add",
+        "keys list",
+        "keys revoke",
         "call",
         "explain",
         "doctor",
@@ -70,7 +56,8 @@ def test_every_command_has_help_and_those_that_answer_have_json(
     result = run(*command, "--help")
     assert result.exit_code == 0
     assert f"toolgate {' '.join(command)}" in result.stdout
-    assert "--json" in result.stdout or command == ("tools",)
+    assert "--json" in result.stdout or command in {("tools",), ("keys",)}
+    assert "<bool>" not in result.stdout, "a flag takes no value"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -105,6 +92,11 @@ def test_the_version_is_told(run: Run) -> None:
         ["explain", "echo", "--tenant", ""],
         ["tools", "export", "--format", "xml"],
         ["tools", "export", "--tenant", ""],
+        ["keys", "add"],
+        ["keys", "add", "--role", "agent"],
+        ["keys", "add", "--role", "owner", "--tenant", "acme"],
+        ["keys", "add", "--role", "agent", "--tenant", "acme"],
+        ["keys", "revoke"],
         ["tools", "list", "--agent", "billing"],
         ["tools", "enable", "echo", "--agent", "billing"],
         ["tools", "disable", "echo", "--agent", "billing"],
@@ -167,12 +159,40 @@ def test_init_where_nothing_can_be_written_says_so(run: Run, tmp_path: Path) -> 
     assert (result.exit_code, "cannot be written" in result.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("name", [*FILES, "tools"])
+def test_init_never_writes_through_a_link(run: Run, tmp_path: Path, name: str) -> None:
+    target = tmp_path / "target"
+    here = tmp_path / "here"
+    (here / name).parent.mkdir(parents=True)
+    (here / name).symlink_to(target)
+    result = run("init", "here")
+    assert (result.exit_code, f"{name} exists already" in result.stderr) == (2, True)
+    assert not target.exists()
+    (here / name).unlink()
+    assert run("init", "here").exit_code == 0, "it was the link"
+
+
+def test_a_link_that_appears_at_the_last_moment_is_not_followed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "target"
+    (tmp_path / "my_tools.py").symlink_to(target)
+
+    def unseen(_path: object) -> bool:
+        return False
+
+    monkeypatch.setattr(os.path, "lexists", unseen)
+    result = run("init")
+    assert (result.exit_code, "cannot be written" in result.stderr) == (2, True)
+    assert not target.exists()
+
+
 @pytest.mark.req("V5")
 def test_tools_list_is_plain_text_in_a_pipe(run: Run) -> None:
     result = run("tools", "list")
     assert result.exit_code == 0
     header, *rows = result.stdout.splitlines()
-    assert header.split() == ["name", "category", "effect", "state", "description"]
+    assert header.split() == ["name", "category", "effect", "state", "reason", "description"]
     assert len(rows) == 19
     assert "\x1b" not in result.stdout
     states = {row.split()[0]: row.split()[3] for row in rows}
@@ -264,6 +284,10 @@ def test_call_answers_and_a_failure_ends_with_one(run: Run) -> None:
         (["tools", "enable", "no_such_tool"], "tool_not_found"),
         (["tools", "enable", "echo", "--tenant", "Acme Corp"], "invalid_request"),
         (["tools", "enable", "echo", "--tenant", "acme", "--agent", "Bo b"], "invalid_request"),
+        (["keys", "revoke", "key_none"], "invalid_request"),
+        (["keys", "add", "--role", "admin", "--tenant", "nobody"], "invalid_request"),
+        (["keys", "add", "--role", "admin", "--tenant", "No Body", "--create"], "invalid_request"),
+        (["keys", "list", "--config", "no_such.toml"], "settings_invalid"),
         (["tools", "list", "--config", "no_such.toml"], "settings_invalid"),
         (["call", "echo", "--config", "no_such.toml"], "settings_invalid"),
         (["explain", "echo", "--config", "no_such.toml"], "settings_invalid"),
@@ -300,6 +324,7 @@ def test_explain_says_why_and_what_would_change_it(run: Run) -> None:
 
 @pytest.mark.req("V5")
 def test_doctor_finds_every_part_fine_or_says_what_to_do(run: Run, tmp_path: Path) -> None:
+    run("tools", "list")
     fine = run("doctor", "--json")
     assert fine.exit_code == 0
     parts = [finding["part"] for finding in as_json(fine)]

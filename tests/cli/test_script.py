@@ -2,11 +2,17 @@
 
 import os
 import pty
+import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from tests.cli.conftest import write_tools
+from tests.house import STORE, until
 
 SCRIPT = Path(sys.executable).with_name("toolgate")
 
@@ -62,15 +68,29 @@ def test_bytes_that_are_no_text_do_not_end_in_a_trace(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("V5")
-def test_a_terminal_gets_a_table(tmp_path: Path) -> None:
+def test_a_terminal_gets_a_table_and_the_state_in_colour(tmp_path: Path) -> None:
+    write_tools(
+        tmp_path, "tools: [{name: marked, config: {builtin: timestamp}, description: '[b]x'}]"
+    )
+    run("tools", "disable", "timestamp", cwd=tmp_path)
+    text = on_a_terminal("tools", "list", cwd=tmp_path)
+    assert b"\x1b[1m" in text
+    for word, colour in ((b"on", b"32"), (b"off", b"33"), (b"unusable", b"31")):
+        assert b"\x1b[" + colour + b"m" + word in text
+    assert b"[b]x" in text, "a description is no markup"
+    assert b"\x1b[32m" not in on_a_terminal("tools", "list", cwd=tmp_path, NO_COLOR="1")
+
+
+def on_a_terminal(*arguments: str, cwd: Path, **environment: str) -> bytes:
     ours, theirs = pty.openpty()
+    known = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
     try:
         shown = subprocess.Popen(
-            [str(SCRIPT), "tools", "list"],
-            cwd=tmp_path,
+            [str(SCRIPT), *arguments],
+            cwd=cwd,
             stdout=theirs,
             stderr=subprocess.DEVNULL,
-            env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "200"},
+            env=known | {"TERM": "xterm-256color", "COLUMNS": "200"} | environment,
         )
         os.close(theirs)
         text = b""
@@ -79,8 +99,7 @@ def test_a_terminal_gets_a_table(tmp_path: Path) -> None:
         assert shown.wait(50) == 0
     finally:
         os.close(ours)
-    assert b"\x1b[1m" in text
-    assert b"echo" in text
+    return text
 
 
 def _read(descriptor: int) -> bytes:
@@ -89,3 +108,93 @@ def _read(descriptor: int) -> bytes:
     except OSError:
         # Linux says so when the other end of a terminal is closed.
         return b""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["tools", "list"], ["tools", "list", "--json"], ["--help"], ["tools", "list", "--help"]],
+    ids=" ".join,
+)
+def test_an_answer_that_cannot_be_written_is_told(tmp_path: Path, arguments: list[str]) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("skipped: no /dev/full here")
+    with full.open("wb") as stdout:
+        ended = subprocess.run(
+            [str(SCRIPT), *arguments],
+            cwd=tmp_path,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=50,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "The answer cannot be written (No space left on device). What was done stays done.\n"
+    )
+
+
+def test_who_closes_the_pipe_hears_nothing(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        ["sh", "-c", f"'{SCRIPT}' tools list | true"],
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=50,
+        check=False,
+    )
+    assert (ended.stdout, ended.stderr) == (b"", b"")
+
+
+WAITING = """\
+tools:
+  - {name: send, config: {module: waiting, function: wait}, effect: irreversible}
+  - {name: look, config: {module: waiting, function: wait}, effect: idempotent}
+"""
+MODULE = '''\
+"""A tool that never ends by itself, and says that it has begun."""
+
+import asyncio
+from pathlib import Path
+
+
+async def wait() -> None:
+    Path("begun").touch()
+    await asyncio.Event().wait()
+'''
+
+
+@pytest.mark.req("S3")
+@pytest.mark.parametrize(
+    ("tool", "told"),
+    [
+        ("send", "the call may have taken effect: check before you call it again."),
+        ("look", "it can be called again."),
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--json"]], ids=["words", "json"])
+async def test_a_call_that_is_stopped_says_how_things_stand(
+    tmp_path: Path, tool: str, told: str, more: list[str]
+) -> None:
+    write_tools(tmp_path, WAITING)
+    (tmp_path / "waiting.py").write_text(MODULE, "utf-8")
+    with subprocess.Popen(  # noqa: ASYNC220  begun, not waited for
+        [str(SCRIPT), "call", tool, *more],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as calling:
+        try:
+            await until(lambda: (tmp_path / "begun").exists() or calling.poll() is not None)
+            calling.send_signal(signal.SIGINT)
+            stdout, stderr = calling.communicate(timeout=50)
+        finally:
+            calling.kill()
+    assert calling.returncode == 130, stderr
+    assert told in (stdout if more else stderr)
+    assert ("interrupted" in stdout, "Traceback" in stderr) == (bool(more), False)
+    if tool == "send":
+        with closing(sqlite3.connect(tmp_path / STORE)) as connection:
+            [row] = connection.execute("SELECT state FROM tool_execution_log").fetchall()
+        assert row[0] == "unknown", "and so it is on record"

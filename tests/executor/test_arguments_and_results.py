@@ -2,8 +2,9 @@
 
 import dataclasses
 import datetime as dt
+import functools
 import logging
-from enum import StrEnum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,29 @@ async def test_arguments_that_are_not_json_are_refused_where_the_schema_takes_an
     assert (await gate.call("takes", {"anything": [1, "two", None]}, caller=ME)).ok
 
 
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.req("X2", "X5")
+@pytest.mark.parametrize("value", [NAN, INFINITY, -INFINITY, [None, {"deep": NAN}]])
+@pytest.mark.parametrize("effect", ["pure", "irreversible"])
+async def test_arguments_that_json_has_no_number_for_are_refused(
+    gate: Toolgate, value: Any, effect: Any
+) -> None:
+    ran: list[Any] = []
+
+    async def takes(anything: Any) -> None:
+        ran.append(anything)
+
+    gate.add(tool(effect=effect)(takes))
+    with pytest.raises(InvalidArguments, match="no word for NaN and infinity"):
+        await gate.call("takes", {"anything": value}, caller=ME)
+    assert ran == []
+    assert await states(gate) == []
+    fine = {"null": None, "text": "null", "small": 1e-300}
+    assert (await gate.call("takes", {"anything": fine}, caller=ME)).ok
+
+
 @pytest.mark.req("X2")
 async def test_a_value_that_holds_itself_is_refused(gate: Toolgate) -> None:
     knot: list[Any] = []
@@ -194,10 +218,14 @@ async def test_a_tool_errors_words_reach_the_caller_and_no_others_do(
     for how, kind in (("chained", "RuntimeError"), ("other", "ValueError")):
         output = await gate.call("act", {"how": how}, caller=ME)
         assert output.error is not None
-        assert kind in output.error.message
+        assert output.error.message == (
+            f"'act' failed with {kind}, an error of its own. "
+            "It may have taken effect: check before you call it again."
+        )
         assert CANARY not in output.to_human() + str(output.to_machine())
         assert kind in caplog.text, "the operator learns what it was, and where"
     assert "act, line" in caplog.text
+    assert "raise toolgate.ToolError in it to tell callers more" in caplog.text
     assert CANARY not in caplog.text
     assert all(CANARY not in entry.error_message for entry in await gate.journal.entries("acme"))
     for file in (tmp_path / STORE).parent.iterdir():
@@ -310,6 +338,63 @@ async def test_a_result_that_is_not_json_is_told_and_the_call_has_happened(
     assert await states(gate) == [("gives", "succeeded", "invalid_output")]
 
 
+class Reading(BaseModel):
+    value: float | None = None
+
+
+@dataclasses.dataclass
+class Sample:
+    reading: Reading
+    _scratch: float = NAN
+
+
+class Limit(Enum):
+    NONE = INFINITY
+
+
+@pytest.mark.req("P1", "X5")
+@pytest.mark.parametrize(
+    "result",
+    [
+        NAN,
+        [1.5, -INFINITY],
+        {"a": {"b": [NAN]}},
+        Reading(value=NAN),
+        Sample(Reading(value=INFINITY)),
+        Limit.NONE,
+    ],
+)
+async def test_a_result_that_json_has_no_number_for_is_told_and_not_made_null(
+    gate: Toolgate, result: Any
+) -> None:
+    async def gives() -> Any:
+        return result
+
+    gate.add(tool(effect="irreversible")(gives))
+    output = await gate.call("gives", caller=ME)
+    assert output.error is not None
+    assert output.error.code == "invalid_output"
+    assert "no word for NaN and infinity" in output.error.message
+    assert await states(gate) == [("gives", "succeeded", "invalid_output")]
+
+
+@pytest.mark.req("P1")
+@pytest.mark.parametrize(
+    ("result", "data"),
+    [
+        ([None, "null"], [None, "null"]),
+        (Sample(Reading()), {"reading": {"value": None}}),
+        ([None, dt.date(2026, 1, 2)], [None, "2026-01-02"]),
+    ],
+)
+async def test_a_null_that_was_meant_stays_one(gate: Toolgate, result: Any, data: Any) -> None:
+    async def gives() -> Any:
+        return result
+
+    gate.add(tool(effect="pure")(gives))
+    assert (await gate.call("gives", caller=ME)).data == data
+
+
 async def test_a_result_cannot_be_changed_afterwards_by_the_tool(gate: Toolgate) -> None:
     kept: list[int] = [1]
 
@@ -339,8 +424,17 @@ async def test_every_shape_of_function_runs(gate: Toolgate) -> None:
 
         return run()
 
+    class Repeats:
+        async def __call__(self, text: str) -> str:
+            return text
+
+    def joined(left: str, text: str) -> str:
+        return left + text
+
     gate.add(Desk().method, Desk.static, later)
-    for name in ("method", "static", "later"):
+    gate.add(Repeats(), name="object")
+    gate.add(functools.partial(joined, left=""), name="partial")
+    for name in ("method", "static", "later", "object", "partial"):
         assert (await gate.call(name, {"text": "x"}, caller=ME)).data == "x"
 
 
@@ -368,7 +462,8 @@ async def test_a_parameter_of_the_type_call_is_given_and_never_asked_for(gate: T
         ("{module: math}", "names no module and function"),
         ("{}", "names no module and function"),
         ("{module: [1], function: f}", "names no module and function"),
-        ("{module: builtins, function: dict}", "does not say which arguments"),
+        ("{module: builtins, function: dict}", "is a class"),
+        ("{module: builtins, function: min}", "does not say which arguments"),
         ("{builtin: no_such}", "not part of this version"),
     ],
 )

@@ -426,6 +426,7 @@ async def test_a_provider_that_raises_what_it_should_not_is_told_without_its_tex
         output = await gate.call("odd", caller=ME)
         assert output.error is not None
         assert (output.status, output.error.code) == ("error", "execution_failed")
+        assert output.error.message.startswith("'odd' failed with TimeoutError, an error of its")
         assert await states(gate) == [("odd", "unknown", "execution_failed")]
     assert CANARY not in output.to_human() + caplog.text
 

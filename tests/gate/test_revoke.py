@@ -10,9 +10,10 @@ import pytest
 
 from tests.house import ME, STORE, open_gate, until
 from toolgate import Call, Caller, Toolgate, ToolgateError, bootstrap, tool
-from toolgate.errors import ToolNotFound
+from toolgate.errors import InvalidRequest, ToolNotFound
 from toolgate.gate.gate import Gate
 from toolgate.tenancy.capsule import Mode
+from toolgate.tenancy.keys import Role
 
 ran: list[str] = []
 
@@ -104,8 +105,9 @@ async def test_an_override_asks_for_more_care_and_never_for_less(gate: Toolgate)
     assert len(ran) == 1
 
     gate.add(tool(effect="irreversible", requires_approval=True, name="careful")(_careful))
-    less = {"requires_confirmation": False, "requires_approval": False}
-    await gate.tenancy.activate("acme", "billing", "careful", overrides=less)
+    less = {"requires_approval": False}
+    with pytest.raises(InvalidRequest, match="never for less"):
+        await gate.tenancy.activate("acme", "billing", "careful", overrides=less)
     assert (await gate.call("careful", caller=ME)).status == "pending_approval"
     assert len(ran) == 1
 
@@ -140,12 +142,23 @@ async def test_a_row_that_cannot_be_read_does_not_end_the_watch(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_gate(tmp_path) as gate:
-        await gate.tenancy.set_agent("acme", "billing")
-        _write(tmp_path, "UPDATE agents SET capsule_mode = 'from_a_newer_version'")
+        await gate.tenancy.activate("acme", "billing", "timestamp")
+        _write(tmp_path, "UPDATE tool_activations SET policy_overrides = 'no JSON at all'")
         await until(lambda: "cannot be read" in caplog.text)
-        assert "from_a_newer_version" not in caplog.text
+        assert "no JSON" not in caplog.text
+        _write(tmp_path, "UPDATE tool_activations SET policy_overrides = '{}'")
         _write(tmp_path, "UPDATE agents SET capsule_mode = 'listed'")
         await until(lambda: not gate.toolbox(ME).is_available("echo"))
+
+
+async def test_what_only_a_newer_version_knows_opens_nothing(tmp_path: Path) -> None:
+    async with open_gate(tmp_path) as gate:
+        await gate.tenancy.set_agent("acme", "billing")
+        await gate.tenancy.add_key(Role.AGENT, tenant="acme", agent="billing")
+        _write(tmp_path, "UPDATE agents SET capsule_mode = 'from_a_newer_version'")
+        await until(lambda: not gate.toolbox(ME).is_available("echo"))
+        _write(tmp_path, "UPDATE api_keys SET role = 'from_a_newer_version'")
+        await until(lambda: not gate.tenancy.world.keys)
 
 
 def _write(root: Path, statement: str) -> None:

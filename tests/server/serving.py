@@ -26,11 +26,12 @@ class Answer(NamedTuple):
 class Serving:
     """The process, from its greeting to its end."""
 
-    def __init__(self, root: Path, *more: str) -> None:
+    def __init__(self, root: Path, *more: str, before: str = "") -> None:
+        """`before` is Python that runs first, for limits that a test cannot wait for."""
         self._log = (root / "serve.log").open("ab")
         self.root = root
         self.process = subprocess.Popen(
-            [*COMMAND, "serve", "--port", "0", "--json", *more],
+            [*COMMAND[:2], before + COMMAND[2], "serve", "--port", "0", "--json", *more],
             cwd=root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

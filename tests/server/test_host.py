@@ -13,7 +13,7 @@ from toolgate.errors import CallRefused, RateLimited
 from toolgate.server import app as app_
 from toolgate.server.app import App
 from toolgate.settings import Server
-from toolgate.tenancy.keys import Role
+from toolgate.tenancy.keys import FreshKey, Role
 
 Message = MutableMapping[str, Any]
 
@@ -44,6 +44,11 @@ async def asgi(
     }
     await app(scope, receive, send)
     return sent[0]["status"], orjson.loads(sent[1]["body"])
+
+
+async def agent_key(gate: Toolgate) -> FreshKey:
+    await gate.tenancy.set_agent("acme", "billing")
+    return await gate.tenancy.add_key(Role.AGENT, tenant="acme", agent="billing")
 
 
 def listening(**fields: str) -> Server:
@@ -130,7 +135,7 @@ async def test_without_the_check_a_rebound_name_would_be_answered(
 
 @pytest.mark.req("V3")
 async def test_of_two_hosts_or_two_keys_neither_counts(gate: Toolgate) -> None:
-    good = await gate.tenancy.add_key(Role.AGENT, tenant="acme", agent="billing")
+    good = await agent_key(gate)
     app = App(gate, listening())
     ours, key = (b"host", b"localhost"), (b"authorization", f"Bearer {good.secret}".encode())
     assert (await asgi(app, "GET", "/v1/tools", [ours, key]))[0] == 200
@@ -143,7 +148,7 @@ async def test_of_two_hosts_or_two_keys_neither_counts(gate: Toolgate) -> None:
 
 @pytest.mark.req("V3")
 async def test_a_revoked_key_opens_nothing_from_the_next_request_on(gate: Toolgate) -> None:
-    fresh = await gate.tenancy.add_key(Role.AGENT, tenant="acme", agent="billing")
+    fresh = await agent_key(gate)
     app = App(gate, listening())
     headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {fresh.secret}".encode())]
     assert (await asgi(app, "GET", "/v1/tools", headers))[0] == 200
@@ -173,7 +178,7 @@ async def test_an_extensions_own_refusal_is_told_as_what_it_stands_for(tmp_path:
         "Three are enough.", limit=3, thing=object(), status=200, code="mine", phase="x"
     )
     async with open_gate(tmp_path, Refuses(error)) as gate:
-        fresh = await gate.tenancy.add_key(Role.AGENT, tenant="acme", agent="billing")
+        fresh = await agent_key(gate)
         key = (b"authorization", f"Bearer {fresh.secret}".encode())
         status, body = await asgi(
             App(gate, listening()),
@@ -199,13 +204,13 @@ async def test_an_extensions_own_refusal_is_told_as_what_it_stands_for(tmp_path:
 
 @pytest.mark.req("X5")
 async def test_what_nobody_thought_of_is_a_problem_and_not_a_trace(
-    gate: Toolgate, monkeypatch: pytest.MonkeyPatch
+    gate: Toolgate, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(*_given: Any, **_named: Any) -> Any:
         raise LookupError("canary in /etc/passwd")
 
     monkeypatch.setattr(gate, "call", broken)
-    fresh = await gate.tenancy.add_key(Role.AGENT, tenant="acme", agent="billing")
+    fresh = await agent_key(gate)
     key = (b"authorization", f"Bearer {fresh.secret}".encode())
     status, body = await asgi(
         App(gate, listening()),
@@ -216,10 +221,16 @@ async def test_what_nobody_thought_of_is_a_problem_and_not_a_trace(
     )
     assert (status, body["code"]) == (500, "internal_error")
     assert "canary" not in str(body)
+    # The log neither: its kind and place, no text and no trace.
+    [record] = caplog.records
+    assert record.exc_info is None
+    place = f"LookupError in {__name__}, line {broken.__code__.co_firstlineno + 1}"
+    assert record.getMessage() == f"a request failed with {place}"
+    assert "canary" not in caplog.text
 
 
 async def test_a_body_in_parts_is_put_together_and_a_broken_one_is_told(gate: Toolgate) -> None:
-    fresh = await gate.tenancy.add_key(Role.AGENT, tenant="acme", agent="billing")
+    fresh = await agent_key(gate)
     key = (b"authorization", f"Bearer {fresh.secret}".encode())
     app, headers = App(gate, listening()), [(b"host", b"localhost"), key]
     whole = b'{"tool": "echo", "args": {"text": "x"}}'

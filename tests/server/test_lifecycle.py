@@ -72,28 +72,6 @@ def test_keys_are_shown_at_the_first_start_and_never_again(tmp_path: Path) -> No
         assert keys["agent"].encode() not in content
 
 
-def test_the_greeting_shows_how_to_connect(tmp_path: Path) -> None:
-    server = subprocess.Popen(
-        [*COMMAND, "serve", "--port", "0"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert server.stdout is not None
-        shown = ""
-        for line in server.stdout:
-            shown += line
-            if "Ctrl-C" in line:
-                break
-        assert "toolgate listens on http://127.0.0.1:" in shown
-        assert shown.count("tg_admin_") == 1
-        assert "/v1/tools" in shown
-        assert "\x1b[" not in shown, "plain text in a pipe"
-    finally:
-        server.terminate()
-        assert server.wait(40) == 0
-        if server.stdout is not None:
-            server.stdout.close()
-
-
 @pytest.mark.req("S3")
 async def test_a_server_that_is_told_to_stop_finishes_what_it_began(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
@@ -163,7 +141,34 @@ def test_a_port_that_is_taken_is_told_and_ends_with_one(tmp_path: Path) -> None:
             assert "toolgate serve --port 0" in told
             assert "Traceback" not in ended.stderr
             if more:
-                assert orjson.loads(ended.stdout)["error"]["message"]
+                assert orjson.loads(ended.stdout)["error"]["code"] == "address_in_use"
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
+def test_an_address_of_another_machine_gets_other_advice(tmp_path: Path, host: str) -> None:
+    settings = f'[server]\nhost = "{host}"\npublic_url = "http://tools.example"\n'
+    (tmp_path / "toolgate.toml").write_text(settings, "utf-8")
+    ended = subprocess.run(
+        [*COMMAND, "serve"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"address_not_available: Cannot listen on {host}:8700 (")
+    assert "set [server] host" in ended.stderr
+    assert "Stop what uses it" not in ended.stderr
+
+
+def test_a_source_that_does_not_answer_is_warned_of_at_the_start(tmp_path: Path) -> None:
+    settings = '[tools]\nurls = ["http://127.0.0.1:1/tools.json"]\n'
+    (tmp_path / "toolgate.toml").write_text(settings, "utf-8")
+    with Serving(tmp_path) as server:
+        [warning] = server.log.splitlines()
+        assert warning.startswith("warning: source http://127.0.0.1:1/tools.json is unhealthy")
+        assert server.get("/readyz").status == 503
 
 
 def test_two_servers_on_one_port_cannot_both_start(tmp_path: Path) -> None:

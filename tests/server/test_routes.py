@@ -8,6 +8,7 @@ import pytest
 
 from tests.server.conftest import CANARY, Served
 from tests.server.serving import Answer
+from toolgate.server.problems import STATUS, WIRE
 
 HELLO = {"text": "hello"}
 
@@ -18,6 +19,8 @@ def is_problem(answer: Answer, status: int, code: str) -> Any:
     assert answer.body["status"] == status
     assert answer.body["type"] == f"urn:toolgate:error:{code}"
     assert answer.body["detail"]
+    assert answer.body["title"] == code.replace("_", " ")
+    assert answer.body["retryable"] is False
     # No stack, no path, no statement, nothing of the environment (case 149).
     leaks = r"Traceback|File \"|\.py\b|/(?:home|usr|tmp|work|etc)/|SELECT |INSERT |sqlite|canary"
     assert not re.search(leaks, answer.text), answer.text
@@ -58,6 +61,16 @@ def test_a_list_can_be_searched_and_cut(served: Served) -> None:
         )
         is_problem(answer, 400, "invalid_request")
     is_problem(served.server.get("/v1/tools?format=xml", key), 400, "invalid_request")
+
+
+@pytest.mark.req("V2")
+def test_a_search_has_so_many_words_and_no_more(served: Served) -> None:
+    key = served.keys.agent
+    fine = "+".join(["echo", *"abcdefghijklmno"])
+    assert served.server.get(f"/v1/tools?q={fine}", key).status == 200
+    assert served.server.get("/v1/tools?q=" + "echo+" * 500, key).body["total"] == 1
+    answer = served.server.get(f"/v1/tools?q={fine}+p", key)
+    assert "up to 16 words" in is_problem(answer, 400, "invalid_request")["detail"]
 
 
 @pytest.mark.req("V2", "G1")
@@ -126,6 +139,23 @@ def test_problems_have_their_status(served: Served) -> None:
     is_problem(served.server.get("/v1/nothing", key), 404, "not_found")
     is_problem(served.server.get("/", key), 404, "not_found")
     is_problem(served.server.get("/v1/tools/", key), 404, "not_found")
+
+
+@pytest.mark.req("X5")
+def test_a_problem_of_the_wire_has_the_status_and_sentence_of_the_table(served: Served) -> None:
+    key = served.keys.agent
+    told = {
+        "not_found": served.server.get("/v1/nothing", key),
+        "method_not_allowed": served.server.ask("PUT", "/v1/tools", key=key),
+        "misdirected_request": served.server.ask("GET", "/", headers={"Host": "evil.example"}),
+    }
+    # What ends before there is a request: tests/server/test_limits.py.
+    early = {"malformed_request", "request_timeout", "headers_too_large"}
+    assert told.keys() | early == WIRE.keys()
+    for code, answer in told.items():
+        status, sentence = WIRE[code]
+        assert is_problem(answer, status, code)["detail"] == sentence
+    assert not WIRE.keys() & {kind.code for kind in STATUS}
 
 
 @pytest.mark.parametrize(
@@ -217,7 +247,7 @@ def test_one_tenant_never_sees_anothers_tools_or_flags(served: Served) -> None:
 
 
 @pytest.mark.req("G6")
-def test_explain_is_for_an_admin_and_for_any_agent(served: Served) -> None:
+def test_explain_is_for_an_admin_and_for_any_agent_of_its_tenant(served: Served) -> None:
     admin, path = served.keys.admin, "/v1/tools/echo/explain"
     mine = served.server.get(path + "?agent=billing", admin).body
     assert (mine["allowed"], [one["phase"] for one in mine["verdicts"]]) == (
@@ -228,15 +258,33 @@ def test_explain_is_for_an_admin_and_for_any_agent(served: Served) -> None:
     [no] = [one for one in intern["verdicts"] if not one["allowed"]]
     assert (no["phase"], no["rule"]) == ("capsule", "not_listed")
     assert no["remedy"] == "toolgate tools enable echo --tenant acme --agent intern"
-    other = served.server.get(path + "?tenant=umbrella&agent=billing", admin).body
-    assert [one["rule"] for one in other["verdicts"]] == ["tenant_flag", "all"]
+    own = served.server.get(path + "?tenant=acme&agent=billing", admin).body
+    assert own["allowed"] is True
+    for query in ("?tenant=umbrella&agent=billing", "?tenant=umbrella", "?tenant=nobody"):
+        answer = served.server.get(path + query, admin)
+        body = is_problem(answer, 400, "invalid_request")
+        assert "leave 'tenant' out" in body["detail"]
     missing = served.server.get("/v1/tools/no_such_tool/explain", admin).body
     assert [one["rule"] for one in missing["verdicts"]] == ["missing"]
 
-    for tool in ("echo", "reserved", "no_such_tool"):
-        answer = served.server.get(f"/v1/tools/{tool}/explain", served.keys.agent)
+
+@pytest.mark.req("G6", "V3")
+def test_an_agent_may_ask_why_about_itself_and_what_it_may_see(served: Served) -> None:
+    key, path = served.keys.agent, "/v1/tools/echo/explain"
+    for query in ("", "?agent=billing", "?tenant=acme&agent=billing"):
+        own = served.server.get(path + query, key).body
+        assert (own["tool"], own["allowed"]) == ("echo", True)
+        assert [one["phase"] for one in own["verdicts"]] == ["registry", "capsule"]
+    for query in ("?agent=intern", "?tenant=umbrella", "?tenant=umbrella&agent=billing"):
+        is_problem(served.server.get(path + query, key), 400, "invalid_request")
+    missing = served.server.get("/v1/tools/no_such_tool/explain?tenant=umbrella", key)
+    for tool in ("reserved", "memory_load"):
+        answer = served.server.get(f"/v1/tools/{tool}/explain?tenant=umbrella", key)
         body = is_problem(answer, 404, "tool_not_found")
-        assert not {"phase", "reason", "rule"} & body.keys()
+        assert not {"phase", "reason", "rule", "verdicts"} & body.keys()
+        assert answer.text.replace(tool, "no_such_tool") == missing.text
+    is_problem(served.server.get(path, served.keys.intern), 404, "tool_not_found")
+    is_problem(served.server.get(path, served.keys.other), 404, "tool_not_found")
 
 
 BODIES: dict[str, bytes] = {

@@ -21,7 +21,7 @@ INVOICE = {"type": "object", "properties": {"invoice": {"type": "string"}}}
         ({"effect": "pure", "side_effects": ["modifies_files"]}, "lists modifies_files"),
         ({"effect": "pure", "side_effects": ["system_state"]}, "lists system_state"),
         ({"effect": "compensatable"}, "compensation is missing"),
-        ({"effect": "pure", "compensation": "undo"}, "compensation is given, but the effect"),
+        ({"effect": "pure", "compensation": "undo"}, "compensation is given, but effect is pure"),
         ({"effect": "compensatable", "compensation": "pay"}, "names the tool itself"),
         (
             {"effect": "idempotent", "side_effects": ["read_only", "modifies_files"]},
@@ -32,7 +32,17 @@ INVOICE = {"type": "object", "properties": {"invoice": {"type": "string"}}}
             {"effect": "irreversible", "side_effects": ["read_only"]},
             "effect is irreversible, but side_effects",
         ),
-        ({"retry": 3}, "a second attempt could do it twice"),
+        ({"retry": 3}, "but effect is not given, which means irreversible: a second attempt"),
+        ({"retry": 3, "effect": "irreversible"}, "but effect is irreversible: a second attempt"),
+        ({"compensation": "undo"}, "but effect is not given, which means irreversible."),
+        (
+            {"side_effects": ["read_only"], "compensation": "undo"},
+            "but effect is not given, which means pure.",
+        ),
+        (
+            {"side_effects": ["read_only", "network_access"]},
+            "effect is not given, which means irreversible, but side_effects lists read_only",
+        ),
         ({"confirmation_prompt": "Sure?"}, "nobody would be asked"),
         ({"allowed_callers": []}, "nobody could call it"),
         ({"idempotency_key": ["other"], "input_schema": INVOICE}, "names 'other'"),
@@ -57,6 +67,8 @@ CONSISTENT: list[dict[str, Any]] = [
     {"effect": "idempotent", "retry": 3, "destructive": True},
     {"retry": 1},
     {"requires_confirmation": True, "confirmation_prompt": "Sure?"},
+    {"requires_approval": True, "confirmation_prompt": "Sure?"},
+    {"destructive": True, "confirmation_prompt": "Sure?"},
     {"idempotency_key": ["invoice"], "input_schema": INVOICE},
     {
         "effect": "compensatable",
@@ -89,6 +101,7 @@ def test_the_message_names_file_line_tool_and_field() -> None:
 @pytest.mark.req("C1")
 def test_a_field_that_could_not_be_read_contradicts_nothing() -> None:
     assert len(sentences(effect="sure", destructive=True, retry=3)) == 1
+    assert len(sentences(destructive="yes", confirmation_prompt="Sure?")) == 1
 
 
 @pytest.mark.req("C1")

@@ -299,8 +299,24 @@ def test_positional_parameters_are_refused() -> None:
     def only(a: int, /) -> None: ...
     def rest(*a: int) -> None: ...
 
+    assert "only.a is passed by position. Name the parameter, without /" in refusal(only)
+    assert "rest.a is passed by position. Name the parameter and take a list" in refusal(rest)
     for function in (only, rest):
-        assert "a is positional; a model passes arguments by name" in refusal(function)
+        assert refusal(function).endswith("a model passes arguments by name.")
+
+
+@pytest.mark.req("C1", "C2")
+def test_a_schema_in_the_decorator_that_cannot_fit_the_function_is_refused() -> None:
+    def pay(amount: int) -> None: ...
+
+    fields: list[dict[str, Any]] = [{}, {"amount": {}, "to": {}}]
+    for properties in fields:
+        given: dict[str, Any] = {
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": False,
+        }
+        assert "pay.input_schema cannot be used" in refusal(tool(input_schema=given)(pay))
 
 
 @pytest.mark.req("C2")

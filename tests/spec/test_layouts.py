@@ -56,6 +56,29 @@ REGISTRY = """
   side_effects: [local_exec, modifies_files, system_state]
   destructive: true
 """
+# As its documentation shows it: no parameters, no module, nothing that is peculiar to the layout.
+SHORT = """
+tools:
+  - name: run_shell
+    description: Sandboxed shell command execution
+    category: code
+    side_effects: [local_exec, modifies_files, system_state]
+    destructive: true
+"""
+MANIFEST = """
+[
+    {
+      "name": "export_reasoning_canvas",
+      "description": "Export hypothesis/failure graphs to JSON Canvas",
+      "module": "src.tools.canvas_tools",
+      "function": "export_reasoning_canvas",
+      "category": "data",
+      "parameters": {
+        "graph_type": {"type": "string", "required": false}
+      }
+    }
+]
+"""
 
 
 @pytest.mark.req("C2")
@@ -84,6 +107,21 @@ def test_the_registry_layout_is_read() -> None:
     )
     assert (shell.effect, shell.permissions) == (Effect.IRREVERSIBLE, (Permission.SHELL,))
     assert shell.destructive
+
+
+@pytest.mark.req("C2")
+def test_the_short_form_of_the_registry_layout_is_read() -> None:
+    (shell,) = read(SHORT)
+    assert (shell.provider, shell.config.value()) == ("python", {})
+    assert (shell.category, shell.effect, shell.destructive) == ("code", Effect.IRREVERSIBLE, True)
+    assert shell.side_effects == ("local_exec", "modifies_files", "system_state")
+
+
+@pytest.mark.req("C2")
+def test_the_tools_of_a_plugin_manifest_are_read() -> None:
+    (export,) = read(MANIFEST, "tools.json")
+    assert export.config.value()["module"] == "src.tools.canvas_tools"
+    assert export.input_schema.value()["required"] == []
 
 
 @pytest.mark.req("C2")

@@ -349,3 +349,33 @@ def test_a_plain_schema_is_taken_and_read_back_as_it_was(document: dict[str, Any
     found = Schema.of(document)
     assert found.value() == document
     assert found == Schema.of(found.value())
+
+
+MANY = 90_000
+
+
+@pytest.mark.req("X2")
+def test_a_large_value_that_does_not_fit_is_told_by_its_first_problem() -> None:
+    """The validator would make ninety thousand problems to tell ten."""
+    schema = Schema.of({"type": "array", "items": {"type": "string"}})
+    assert schema.problems([1] * MANY) == [("/0", '1 is not of type "string"')]
+    assert len(schema.problems([1] * 20)) == 10
+
+
+@pytest.mark.req("X2")
+@pytest.mark.parametrize(
+    ("items", "value"),
+    [({"anyOf": [{"const": n} for n in range(4_000)]}, 3_999), ({"enum": list(range(18_000))}, 1)],
+    ids=["anyOf", "enum"],
+)
+def test_a_large_value_is_not_held_against_a_large_schema(
+    items: dict[str, Any], value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = Schema.of({"type": "array", "items": items})
+    assert schema.is_valid([value] * 10)
+    assert not schema.is_valid([value] * MANY)
+    ((_, said),) = schema.problems([value] * MANY)
+    assert "too large" in said
+    # The guard-off control: it would be held against it, however long that takes.
+    monkeypatch.setattr("toolgate.spec.schema.MAX_WORK", 10**9)
+    assert schema.is_valid([value] * 1_000)

@@ -19,7 +19,7 @@ from toolgate.tenancy.changes import (
     SetToolFlag,
 )
 from toolgate.tenancy.keys import Role
-from toolgate.tenancy.tenancy import Directory
+from toolgate.tenancy.tenancy import Directory, Tenancy
 from toolgate.tenancy.world import World
 
 pytestmark = pytest.mark.req("D1", "G1")
@@ -44,9 +44,11 @@ async def test_nobody_is_in_a_new_world(directory: Directory) -> None:
 async def test_every_change_raises_the_revision_by_one(
     directory: Directory, change: Change
 ) -> None:
+    await directory.put((ACME, CLERK))
+    before = await directory.revision()
     await directory.put((change,))
-    assert await directory.revision() == 1
-    assert (await directory.load()).revision == 1
+    assert await directory.revision() == before + 1
+    assert (await directory.load()).revision == before + 1
 
 
 async def test_many_changes_at_once_are_one_revision(directory: Directory) -> None:
@@ -160,7 +162,7 @@ async def test_the_same_names_in_two_tenants_are_different_agents(directory: Dir
 @pytest.mark.req("V3")
 async def test_a_key_is_found_by_its_digest_until_it_is_revoked(directory: Directory) -> None:
     one, two = (keys.make(Role.AGENT, tenant="acme", agent="clerk").key for _ in range(2))
-    await directory.put((AddKey(one), AddKey(two)))
+    await directory.put((ACME, CLERK, AddKey(one), AddKey(two)))
     assert (await directory.load()).keys == {one.digest: one, two.digest: two}
     await directory.put((RevokeKey(one.id),))
     assert (await directory.load()).keys == {two.digest: two}
@@ -173,6 +175,10 @@ REFUSED: dict[str, Change] = {
     "a tool for an agent that is not there": SetActivation("acme", "ghost", "echo"),
     "a tool for the same name in another tenant": SetActivation("globex", "clerk", "echo"),
     "a key that is not there": RevokeKey("key_typo"),
+    "a key for an agent that is not there": AddKey(
+        keys.make(Role.AGENT, tenant="acme", agent="clrek").key
+    ),
+    "a key for a tenant that is not there": AddKey(keys.make(Role.ADMIN, tenant="globex").key),
 }
 
 
@@ -188,7 +194,7 @@ async def test_changes_are_made_all_or_not_at_all(directory: Directory, change: 
 
 async def test_a_key_on_record_cannot_be_replaced(directory: Directory) -> None:
     mine = keys.make(Role.AGENT, tenant="acme", agent="clerk").key
-    await directory.put((AddKey(mine),))
+    await directory.put((ACME, CLERK, AddKey(mine)))
     other = keys.make(Role.ADMIN, tenant="acme").key
     same_id = keys.Key(id=mine.id, digest=other.digest, role=Role.ADMIN, tenant="acme")
     same_digest = keys.Key(id=other.id, digest=mine.digest, role=Role.ADMIN, tenant="acme")
@@ -201,7 +207,7 @@ async def test_a_key_on_record_cannot_be_replaced(directory: Directory) -> None:
 
 async def test_a_revoked_key_cannot_come_back(directory: Directory) -> None:
     key = keys.make(Role.ADMIN, tenant="acme").key
-    await directory.put((AddKey(key), RevokeKey(key.id)))
+    await directory.put((ACME, AddKey(key), RevokeKey(key.id)))
     with pytest.raises(InvalidRequest):
         await directory.put((AddKey(key),))
     assert (await directory.load()).keys == {}
@@ -229,3 +235,14 @@ async def test_changes_made_at_once_are_all_made(directory: Directory) -> None:
     assert world.revision == 32
     assert len(world.tenant_flags) == 32
     assert world.tool_flags.keys() == set(tools)
+
+
+async def test_first_keys_are_made_once_however_many_ask(directory: Directory) -> None:
+    made = await asyncio.gather(
+        *(Tenancy(directory).add_first_keys("demo", "assistant") for _ in range(8))
+    )
+    assert len([one for one in made if one is not None]) == 1
+    assert len((await directory.load()).keys) == 2
+    for key in (await directory.load()).keys.values():
+        await directory.put((RevokeKey(key.id),))
+    assert await Tenancy(directory).add_first_keys("demo", "assistant") is None

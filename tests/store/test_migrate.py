@@ -153,8 +153,17 @@ async def test_a_table_of_the_same_name_that_is_not_ours_is_not_taken_over(url: 
         assert await database.read(schema) == {"agents": ["spy"]}
 
 
-async def test_other_tables_beside_ours_do_not_matter(url: str) -> None:
+async def test_a_database_that_belongs_to_another_program_is_left_alone(url: str) -> None:
     async with opened(url) as database:
+        await database.write(run("CREATE TABLE invoices (id text)"))
+        with pytest.raises(StoreMismatch, match=r"tables \(invoices\).*empty one"):
+            await migrate(database)
+        assert await database.read(schema) == {"invoices": ["id"]}
+
+
+async def test_tables_that_come_later_beside_ours_do_not_matter(url: str) -> None:
+    async with opened(url) as database:
+        await migrate(database)
         await database.write(run("CREATE TABLE invoices (id text)"))
         await migrate(database)
         assert (await database.read(schema))["invoices"] == ["id"]

@@ -52,6 +52,7 @@ async def test_a_secret_is_nowhere_in_the_database(tmp_path: Path) -> None:
     database = Sqlite(tmp_path / "toolgate.db")
     await migrate(database)
     tenancy = Tenancy(TableDirectory(database))
+    await tenancy.set_agent("acme", "clerk")
     made = [
         await tenancy.add_key(Role.AGENT, tenant="acme", agent="clerk"),
         await tenancy.add_key(Role.ADMIN, tenant="acme"),
@@ -71,7 +72,9 @@ async def test_a_secret_that_was_stored_would_be_found(tmp_path: Path) -> None:
     database = Sqlite(tmp_path / "toolgate.db")
     await migrate(database)
     fresh = keys.make(Role.ADMIN, tenant="acme")
-    await Tenancy(TableDirectory(database)).add_key(Role.ADMIN, tenant="acme")
+    tenancy = Tenancy(TableDirectory(database))
+    await tenancy.add_tenant("acme")
+    await tenancy.add_key(Role.ADMIN, tenant="acme")
 
     def careless(connection: Connection) -> None:
         connection.execute(sa.update(api_keys).values(digest=fresh.secret))
@@ -83,6 +86,7 @@ async def test_a_secret_that_was_stored_would_be_found(tmp_path: Path) -> None:
 
 async def test_a_key_opens_until_it_is_revoked() -> None:
     tenancy = Tenancy(MemoryDirectory())
+    await tenancy.set_agent("acme", "clerk")
     fresh = await tenancy.add_key(Role.AGENT, tenant="acme", agent="clerk")
     assert tenancy.world.keys[keys.digest(fresh.secret)] == fresh.key
     await tenancy.revoke_key(fresh.key.id)
@@ -91,6 +95,7 @@ async def test_a_key_opens_until_it_is_revoked() -> None:
 
 async def test_revoking_a_key_that_is_not_there_says_so() -> None:
     tenancy = Tenancy(MemoryDirectory())
+    await tenancy.set_agent("acme", "clerk")
     fresh = await tenancy.add_key(Role.AGENT, tenant="acme", agent="clerk")
     with pytest.raises(InvalidRequest, match="nothing was revoked"):
         await tenancy.revoke_key(fresh.key.id + "x")
@@ -101,6 +106,7 @@ async def test_an_agents_key_names_its_agent() -> None:
     tenancy = Tenancy(MemoryDirectory())
     with pytest.raises(InvalidRequest, match="agent"):
         await tenancy.add_key(Role.AGENT, tenant="acme")
+    await tenancy.add_tenant("acme")
     assert (await tenancy.add_key(Role.ADMIN, tenant="acme")).key.agent == ""
 
 
@@ -131,3 +137,14 @@ async def test_revoking_every_key_does_not_bring_new_ones() -> None:
         await tenancy.revoke_key(key.id)
     assert not tenancy.world.keys
     assert await first_keys(Tenancy(directory)) is None
+
+
+async def test_a_key_is_only_made_for_somebody_on_record() -> None:
+    tenancy = Tenancy(MemoryDirectory())
+    await tenancy.set_agent("acme", "clerk")
+    with pytest.raises(InvalidRequest, match="no agent 'clrek' of tenant 'acme'"):
+        await tenancy.add_key(Role.AGENT, tenant="acme", agent="clrek")
+    with pytest.raises(InvalidRequest, match="no tenant 'amce'"):
+        await tenancy.add_key(Role.ADMIN, tenant="amce")
+    assert not tenancy.world.keys
+    assert await tenancy.add_key(Role.AGENT, tenant="acme", agent="clerk")

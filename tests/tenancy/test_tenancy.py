@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.store.child import child
+from toolgate.errors import InvalidRequest
 from toolgate.store.directory import TableDirectory
 from toolgate.store.migrate import migrate
 from toolgate.store.sqlite import Sqlite
@@ -58,6 +60,8 @@ async def test_another_nodes_change_is_seen_when_looked_for() -> None:
 ELSEWHERE = """
 import asyncio, sys
 from pathlib import Path
+from typing import Any
+from toolgate.errors import InvalidRequest
 from toolgate.store.directory import TableDirectory
 from toolgate.store.sqlite import Sqlite
 from toolgate.tenancy.tenancy import Tenancy
@@ -98,10 +102,11 @@ async def test_activating_a_tool_does_not_open_a_capsule_that_another_node_close
 async def test_activating_a_tool_puts_a_new_agent_on_record_in_one_change() -> None:
     directory = MemoryDirectory()
     tenancy = Tenancy(directory)
-    await tenancy.activate("acme", "clerk", "echo", enabled=False, overrides={"approval": "always"})
+    care = {"requires_approval": True}
+    await tenancy.activate("acme", "clerk", "echo", enabled=False, overrides=care)
     assert await directory.revision() == 1
     assert not tenancy.world.capsule("acme", "clerk").has("echo")
-    assert tenancy.world.capsule("acme", "clerk").overrides("echo") == {"approval": "always"}
+    assert tenancy.world.capsule("acme", "clerk").overrides("echo") == care
     assert "acme" in tenancy.world.tenants
 
 
@@ -148,3 +153,49 @@ async def test_changes_that_come_together_are_all_there(database: Sqlite) -> Non
     await asyncio.gather(*(tenancy.set_tool(f"t{n}", enabled=False) for n in range(20)))
     assert len(tenancy.world.tool_flags) == 20
     assert tenancy.world.revision == 20
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ({"requires_confirmaton": True}, "Did you mean 'requires_confirmation'"),
+        ({"timeout": 99}, "is no override"),
+        ({"requires_confirmation": False}, "can only be True"),
+        ({"requires_approval": 1}, "can only be True"),
+    ],
+)
+async def test_an_override_that_would_not_hold_is_refused(
+    overrides: dict[str, object], said: str
+) -> None:
+    tenancy = Tenancy(MemoryDirectory())
+    with pytest.raises(InvalidRequest, match=said):
+        await tenancy.activate("acme", "clerk", "echo", overrides=overrides)
+    assert not tenancy.world.capsules
+    await tenancy.activate("acme", "clerk", "echo", overrides={"requires_approval": True})
+    assert tenancy.world.capsules
+
+
+async def test_a_flag_cannot_miss_its_tool_by_a_typo() -> None:
+    tenancy = Tenancy(MemoryDirectory(), known=lambda: ["echo", "timestamp"])
+    for change in (
+        tenancy.set_tool("ehco", enabled=False),
+        tenancy.set_tenant_tool("acme", "ehco", enabled=False),
+        tenancy.activate("acme", "clerk", "ehco", enabled=False),
+    ):
+        with pytest.raises(InvalidRequest, match="Did you mean 'echo'"):
+            await change
+    assert tenancy.world.revision == -1
+    await tenancy.set_tool("echo", enabled=False)
+    assert tenancy.world.tool_flags == {"echo": False}
+
+
+async def test_a_mode_or_role_that_there_is_not_is_told_with_those_there_are() -> None:
+    tenancy = Tenancy(MemoryDirectory())
+    odd: Any = "everything"
+    with pytest.raises(InvalidRequest, match="all, listed"):
+        await tenancy.set_agent("acme", "clerk", odd)
+    with pytest.raises(InvalidRequest, match="admin, agent"):
+        await tenancy.add_key(odd, tenant="acme")
+    word: Any = "listed"
+    await tenancy.set_agent("acme", "clerk", word)
+    assert tenancy.world.capsule("acme", "clerk").mode is Mode.LISTED

@@ -25,7 +25,7 @@ class Catalog:
         self.current = Snapshot()
 
     async def reload(self) -> Snapshot:
-        """Ask every source again.
+        """Ask every source again. Where nothing changed, the snapshot stays.
 
         A source that fails keeps its last good part and is shown as unhealthy; one that is required
         must have succeeded once. A clash of names leaves everything as it was, unless the newcomer
@@ -100,7 +100,10 @@ class Catalog:
             undo = spec.compensation
             if undo is not None and undo.tool not in specs and name not in unusable:
                 unusable[name] = f"its compensation tool {undo.tool!r} is not in the catalog"
+        unchanged = parts == self._parts and unusable == self.current.unusable
         self._parts = parts
+        if unchanged and self.current.revision:
+            return
         self.current = Snapshot(
             revision=self.current.revision + 1,
             specs=MappingProxyType(specs),

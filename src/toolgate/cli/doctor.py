@@ -9,13 +9,22 @@ from typing import NamedTuple
 
 import typer
 
-from toolgate.bootstrap import Toolgate
+from toolgate.bootstrap import Toolgate, store_state
+from toolgate.call import Caller
 from toolgate.cli import show
-from toolgate.cli.session import Config, Json, load
+from toolgate.cli.session import AGENT, TENANT, Config, Json, load
 from toolgate.errors import ToolgateError
 from toolgate.settings import Settings
 
 app = typer.Typer(add_completion=False, help="Check every part and say what to do.")
+# Where the tools that are not ours come from.
+_OWN = frozenset({"file", "http"})
+_MOST_NAMED = 20
+# To open these would make or change them, and who only asks how things are wants neither.
+_LEFT_ALONE = {
+    "empty": "not made yet; the first start makes it",
+    "old": "an older version; the next start upgrades it",
+}
 
 
 class Finding(NamedTuple):
@@ -60,29 +69,39 @@ def _part_of(error: ToolgateError) -> str:
 
 
 async def _opened(settings: Settings) -> list[Finding]:
+    if told := _LEFT_ALONE.get(await store_state(settings)):
+        return [Finding("store", True, told)]
     async with Toolgate.open(settings) as gate:
-        world, snapshot = gate.tenancy.world, gate.catalog.current
-        findings = [
-            Finding("store", True, f"up to date; {len(world.tenants)} tenants"),
+        world = gate.tenancy.world
+        tenants = show.count(len(world.tenants), "tenant")
+        told = "on record" if world.keys else "none yet; the first `toolgate serve` makes them"
+        return [
+            Finding("store", True, f"up to date; {tenants}"),
             *(
                 Finding(
                     "source",
                     health.ok,
-                    f"{health.source}: {health.problem or f'{health.tools} tools'}",
+                    f"{health.source}: {health.problem or show.count(health.tools, 'tool')}",
                 )
                 for health in gate.catalog.health()
             ),
+            *_tools(gate),
+            Finding("keys", True, told),
         ]
-        unusable = len(snapshot.unusable)
-        ready = len(snapshot.specs) - unusable
-        findings.append(
-            Finding(
-                "tools",
-                True,
-                f"{ready} can run, {unusable} lack an implementation"
-                + (" (toolgate tools list)" if unusable else ""),
-            )
-        )
-        told = "on record" if world.keys else "none yet; the first `toolgate serve` makes them"
-        findings.append(Finding("keys", True, told))
-        return findings
+
+
+def _tools(gate: Toolgate) -> Iterator[Finding]:
+    """A built-in without an implementation is as it should be; a tool of one's own has to run."""
+    snapshot = gate.catalog.current
+    own = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind in _OWN]
+    ready = len(snapshot.specs) - len(snapshot.unusable)
+    told = f"{ready:,} can run"
+    if missing := len(snapshot.unusable) - len(own):
+        told += f", {show.count(missing, 'built-in')} not part of this version"
+    yield Finding("tools", True, told)
+    for name in own[:_MOST_NAMED]:
+        verdict = gate.explain(name, caller=Caller(tenant=TENANT, agent=AGENT)).deciding
+        says = f"{name} ({snapshot.specs[name].origin}): {verdict.reason}. {verdict.remedy}"
+        yield Finding("tool", False, says)
+    if more := len(own[_MOST_NAMED:]):
+        yield Finding("tool", False, f"{more:,} more cannot run; see toolgate tools list")

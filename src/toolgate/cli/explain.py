@@ -24,15 +24,17 @@ def explain(
     """Say why an agent may, or may not, call a tool."""
     caller = caller_of(tenant, agent, json=json)
 
-    async def work(gate: Toolgate) -> Explanation:
-        return gate.explain(name, caller=caller)
+    async def work(gate: Toolgate) -> tuple[Explanation, bool]:
+        found = gate.explain(name, caller=caller)
+        return found, found.allowed and (await gate.gate.decide(caller, name)).needs_a_person
 
-    found = with_gate(config, work, json=json)
+    found, asks = with_gate(config, work, json=json)
     if json:
-        show.as_json(msgspec.to_builtins(found))
+        show.as_json(msgspec.to_builtins(found) | {"needs_a_person": asks})
     else:
-        may = "may" if found.allowed else "may not"
-        show.line(f"Agent {agent} of {tenant} {may} call {name}: {found.deciding.reason}.")
+        may = f"may call {name}" if found.allowed else f"may not call {name}"
+        may += ", and a person must approve each call" if asks else ""
+        show.line(f"Agent {agent} of {tenant} {may}: {found.deciding.reason}.")
         show.table(
             ("phase", "verdict", "rule", "reason"),
             [

@@ -1,5 +1,6 @@
 """`toolgate init`: a settings file, a tool file and the function it names, ready to run."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -65,14 +66,17 @@ def init(
     json: Json = False,
 ) -> None:
     """Write a toolgate.toml and an example tool here."""
-    there = [name for name in FILES if (folder / name).exists()]
+    # A link counts also when it leads nowhere: what it names is not ours to write.
+    there = [name for name in FILES if os.path.lexists(folder / name)]
+    there += ["tools"] if (folder / "tools").is_symlink() else []
     if there:
         raise usage(f"{', '.join(there)} exists already; nothing was written.", json=json)
     for name, text in FILES.items():
         path = folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
+            with open(path, "x", encoding="utf-8", opener=_unfollowed) as file:
+                file.write(text)
         except OSError as error:
             raise usage(f"{path} cannot be written ({error.strerror}).", json=json) from None
     if json:
@@ -80,3 +84,7 @@ def init(
         return
     show.line(f"Wrote {', '.join(FILES)}.")
     show.line('Try it:  toolgate call word_count --args \'{"text": "one two three"}\'')
+
+
+def _unfollowed(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)

@@ -1,5 +1,6 @@
 """`toolgate`: the command line. A command's module is loaded when the command is used."""
 
+import errno
 import importlib
 import sys
 from collections.abc import Mapping
@@ -10,6 +11,10 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from toolgate import __version__
+from toolgate.cli import show
+
+# What a full or broken place to write to answers; any other is a mistake of ours.
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 class Entry(NamedTuple):
@@ -23,10 +28,18 @@ COMMANDS: Mapping[str, Entry] = {
     "init": Entry("toolgate.cli.init", "Write a toolgate.toml and an example tool here."),
     "serve": Entry("toolgate.cli.serve", "Start the server."),
     "tools": Entry("toolgate.cli.tools", "List, show, switch and export tools."),
+    "keys": Entry("toolgate.cli.keys", "Make, list and revoke keys."),
     "call": Entry("toolgate.cli.call", "Call a tool."),
     "explain": Entry("toolgate.cli.explain", "Say why an agent may, or may not, call a tool."),
     "doctor": Entry("toolgate.cli.doctor", "Check every part and say what to do."),
 }
+
+
+def _without_a_type(option: Any) -> Any:
+    """A flag takes no value, so help shows none."""
+    if option is not None:
+        option.metavar = ""
+    return option
 
 
 class LazyGroup(TyperGroup):
@@ -38,7 +51,7 @@ class LazyGroup(TyperGroup):
         """In the order of the table."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command itself when it is about to run; else only its name and summary."""
         entry = COMMANDS.get(cmd_name)
         if entry is None:
@@ -47,7 +60,13 @@ class LazyGroup(TyperGroup):
             return TyperCommand(cmd_name, help=entry.about)
         command = get_command(importlib.import_module(entry.module).app)
         command.name = cmd_name
+        for one in (command, *getattr(command, "commands", {}).values()):
+            _without_a_type(one.get_help_option(ctx))
         return command
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The group's own."""
+        return _without_a_type(super().get_help_option(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """What the command line asks to run."""
@@ -77,7 +96,7 @@ def _version(shown: bool) -> None:
 @app.callback()
 def root(
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Show the version."
+        False, "--version", metavar="", callback=_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
     """A governed tool runtime and gateway for AI agents."""
@@ -90,4 +109,19 @@ def main() -> None:
     except UnicodeEncodeError:
         # Neither JSON nor the store could carry it.
         sys.exit("An argument is not UTF-8 text.")
-    app()
+    try:
+        app()
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        sys.exit(show.unwritten(error).exit_code)
+    finally:
+        _flush()
+
+
+def _flush() -> None:
+    """What typer wrote itself, such as help, may wait for the end of the process."""
+    try:
+        show.flush()
+    except OSError as error:
+        sys.exit(show.unwritten(error).exit_code)

@@ -12,6 +12,7 @@ import typer
 from toolgate import settings as settings_
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
+from toolgate.cli import show
 from toolgate.errors import ToolgateError
 from toolgate.settings import Settings
 from toolgate.tenancy import first
@@ -22,7 +23,8 @@ Config = Annotated[
     Path | None,
     typer.Option("--config", help=f"The settings file; ./{settings_.FILE} if there is one."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Answer with JSON.")]
+# A flag takes no value, so help shows none.
+Json = Annotated[bool, typer.Option("--json", metavar="", help="Answer with JSON.")]
 Tenant = Annotated[str, typer.Option("--tenant", help="The tenant.")]
 Agent = Annotated[str, typer.Option("--agent", help="The agent.")]
 TENANT = first.TENANT
@@ -60,6 +62,9 @@ class ending:  # noqa: N801  reads as a word: with ending(json=json): …
         if not isinstance(error, ToolgateError):
             return False
         _tell(error.code, error.message, retryable=error.retryable, json=self._json)
+        # What a command adds for the operator stands beside what a caller would be told.
+        for note in getattr(error, "__notes__", ()):
+            sys.stderr.write(f"{note}\n")
         raise typer.Exit(1)
 
 
@@ -69,6 +74,12 @@ def usage(message: str, *, json: bool) -> typer.Exit:
     return typer.Exit(2)
 
 
+def interrupted(message: str, *, json: bool) -> typer.Exit:
+    """Ctrl-C: say how things stand, and exit as a shell expects it."""
+    _tell("interrupted", message, retryable=False, json=json)
+    return typer.Exit(130)
+
+
 def caller_of(tenant: str, agent: str, *, user: str = "", json: bool) -> Caller:
     """On whose behalf; a tenant is never left out."""
     if not tenant:
@@ -76,9 +87,17 @@ def caller_of(tenant: str, agent: str, *, user: str = "", json: bool) -> Caller:
     return Caller(tenant=tenant, agent=agent, user=user)
 
 
+def warn_of_sources(gate: Toolgate) -> None:
+    """A source that did not answer is missed before its tools are."""
+    for health in gate.catalog.health():
+        if not health.ok:
+            kept = show.count(health.tools, "tool")
+            show.warning(f"source {health.source} is unhealthy ({kept} kept): {health.problem}")
+
+
 def _tell(code: str, message: str, *, retryable: bool, json: bool) -> None:
     if json:
         told = {"code": code, "message": message, "retryable": retryable}
-        sys.stdout.write(orjson.dumps({"error": told}).decode() + "\n")
+        show.line(orjson.dumps({"error": told}).decode())
     else:
         sys.stderr.write(f"{code}: {message}\n")

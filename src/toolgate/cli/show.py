@@ -1,38 +1,87 @@
 """Answers on the screen: tables on a terminal, plain text in a pipe, JSON when asked."""
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
+import typer
+
+_NO_STYLES: Mapping[str, str] = {}
 
 
 def as_json(value: Any) -> None:
     """Print JSON, indented."""
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode()
-    sys.stdout.write(text + "\n")
+    line(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode())
 
 
 def line(text: str) -> None:
     """Print one line."""
-    sys.stdout.write(text + "\n")
+    try:
+        sys.stdout.write(text + "\n")
+        flush()
+    except OSError as error:
+        raise unwritten(error) from None
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows; each cell is one line."""
+def flush() -> None:
+    """Now, while a failure can still be told, and not at the end of the process."""
+    sys.stdout.flush()
+
+
+def unwritten(error: OSError) -> typer.Exit:
+    """The answer reaches nobody: say so where somebody may read it, and end with 1."""
+    # Who closes a pipe, such as `head`, has read enough and wants to hear nothing.
+    if not isinstance(error, BrokenPipeError):
+        told = f"The answer cannot be written ({error.strerror}). What was done stays done."
+        sys.stderr.write(told + "\n")
+    # What waits in the buffer would fail once more, with a trace, when the process ends.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return typer.Exit(1)
+
+
+def warning(text: str) -> None:
+    """Tell the operator beside the answer, on one line."""
+    sys.stderr.write(f"warning: {' '.join(text.split())}\n")
+
+
+def count(number: int, noun: str) -> str:
+    """`1 tool`, `2 tools`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    styles: Mapping[str, str] = _NO_STYLES,
+) -> None:
+    """Print rows; each cell is one line. A cell that is in `styles` has that colour."""
     rows = [[" ".join(cell.split()) for cell in row] for row in rows]
     if sys.stdout.isatty():
-        from rich.console import Console  # noqa: PLC0415  only a terminal pays for it
-        from rich.table import Table  # noqa: PLC0415
-
-        drawn = Table(box=None, header_style="bold", pad_edge=False)
-        for column in columns:
-            drawn.add_column(column)
-        for row in rows:
-            drawn.add_row(*row)
-        Console().print(drawn, markup=False)
+        _drawn(columns, rows, styles)
         return
     widths = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
+    lines: list[str] = []
     for row in (columns, *rows):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        line("  ".join(cells).rstrip())
+        lines.append("  ".join(cells).rstrip())
+    line("\n".join(lines))
+
+
+def _drawn(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Mapping[str, str]
+) -> None:
+    from rich.console import Console  # noqa: PLC0415  only a terminal pays for it
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    drawn = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        drawn.add_column(column)
+    for row in rows:
+        # As text: a description with [brackets] is no markup.
+        drawn.add_row(*(Text(cell, styles.get(cell, "")) for cell in row))
+    Console().print(drawn)

@@ -1,5 +1,7 @@
 """`toolgate tools`: what there is, and switching it on and off."""
 
+import json as json_
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -7,20 +9,50 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
-from toolgate.cli.session import Agent, Config, Json, Tenant, caller_of, usage, with_gate
-from toolgate.errors import ToolNotFound
+from toolgate.cli.session import (
+    AGENT,
+    TENANT,
+    Agent,
+    Config,
+    Json,
+    Tenant,
+    caller_of,
+    usage,
+    warn_of_sources,
+    with_gate,
+)
+from toolgate.cli.state import STYLES, State, find, state_of
+from toolgate.cli.switch import Switch, turn
 from toolgate.spec.export import FORMATS, export
-from toolgate.spec.tool import ToolSpec, definition
+from toolgate.spec.tool import definition
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="List, show, switch and export tools."
 )
 Name = Annotated[str, typer.Argument(help="The tool's name.")]
+ListTenant = Annotated[
+    str,
+    typer.Option(
+        "--tenant",
+        help="Only what may be called in this tenant; without --agent, by an agent that has no "
+        "capsule of its own.",
+    ),
+]
+ListAgent = Annotated[
+    str, typer.Option("--agent", help="Only what this agent may call; needs --tenant.")
+]
+SwitchTenant = Annotated[
+    str, typer.Option("--tenant", help="Only for this tenant; without it, for everyone.")
+]
+SwitchAgent = Annotated[
+    str, typer.Option("--agent", help="Only for this agent of the tenant; needs --tenant.")
+]
+_EMPTY: tuple[object, ...] = ("", [], {}, None)
 
 
 @app.command("list")
 def list_(
-    config: Config = None, tenant: Tenant = "", agent: Agent = "", json: Json = False
+    config: Config = None, tenant: ListTenant = "", agent: ListAgent = "", json: Json = False
 ) -> None:
     """All tools of the catalog; with a tenant, what its agent may call."""
     _check_whom(tenant, agent, json=json)
@@ -28,8 +60,10 @@ def list_(
     if json:
         show.as_json(rows)
         return
-    columns = ("name", "category", "effect", "state", "description")
-    show.table(columns, [[row[column] for column in columns] for row in rows])
+    columns = ["name", "category", "effect", "state", "description"]
+    if any(row["reason"] for row in rows):
+        columns.insert(4, "reason")
+    show.table(columns, [[row[column] for column in columns] for row in rows], STYLES)
 
 
 @app.command("show")
@@ -37,11 +71,13 @@ def show_(name: Name, config: Config = None, json: Json = False) -> None:
     """One tool's whole definition."""
 
     async def work(gate: Toolgate) -> dict[str, Any]:
-        spec = _found(gate, name)
+        spec = find(gate, name)
+        state = state_of(gate, spec)
         return definition(spec) | {
             "origin": str(spec.origin),
             "fingerprint": spec.fingerprint,
-            "state": _state(gate, spec),
+            "state": state.word,
+            "reason": state.reason,
         }
 
     found = with_gate(config, work, json=json)
@@ -49,32 +85,41 @@ def show_(name: Name, config: Config = None, json: Json = False) -> None:
         show.as_json(found)
         return
     for key, value in found.items():
-        if value not in ("", [], None):
-            show.line(f"{key + ':':24}{value}")
+        if value not in _EMPTY:
+            text = value if isinstance(value, str) else json_.dumps(value, ensure_ascii=False)
+            show.line(f"{key + ':':24}{text}")
 
 
 @app.command()
 def enable(
-    name: Name, config: Config = None, tenant: Tenant = "", agent: Agent = "", json: Json = False
+    name: Name,
+    config: Config = None,
+    tenant: SwitchTenant = "",
+    agent: SwitchAgent = "",
+    json: Json = False,
 ) -> None:
     """Switch a tool on: for everyone, for a tenant, or for one agent."""
-    _switch(name, config, tenant, agent, json, enabled=True)
+    _switch(Switch(name, True, tenant, agent), config, json=json)
 
 
 @app.command()
 def disable(
-    name: Name, config: Config = None, tenant: Tenant = "", agent: Agent = "", json: Json = False
+    name: Name,
+    config: Config = None,
+    tenant: SwitchTenant = "",
+    agent: SwitchAgent = "",
+    json: Json = False,
 ) -> None:
     """Switch a tool off: for everyone, for a tenant, or for one agent."""
-    _switch(name, config, tenant, agent, json, enabled=False)
+    _switch(Switch(name, False, tenant, agent), config, json=json)
 
 
 @app.command("export")
 def export_(
     format: Annotated[str, typer.Option("--format", help=", ".join(FORMATS))] = "openai",  # noqa: A002
     config: Config = None,
-    tenant: Tenant = "demo",
-    agent: Agent = "assistant",
+    tenant: Tenant = TENANT,
+    agent: Agent = AGENT,
     json: Json = False,
 ) -> None:
     """What an agent may call, in the words of a model's API."""
@@ -94,21 +139,26 @@ def export_(
 
 
 async def _listed(gate: Toolgate, tenant: str, agent: str) -> list[dict[str, str]]:
+    warn_of_sources(gate)
     specs = gate.catalog.current.specs.values()
     if tenant:
         specs = await gate.discover(Caller(tenant=tenant, agent=agent))
-    return [
-        {
-            "name": spec.name,
-            "category": spec.category,
-            "effect": str(spec.effect),
-            # What an agent may call is on for it, whatever holds for everyone.
-            "state": "on" if tenant else _state(gate, spec),
-            "description": spec.description,
-            "origin": str(spec.origin),
-        }
-        for spec in specs
-    ]
+    rows: list[dict[str, str]] = []
+    for spec in specs:
+        # What an agent may call is on for it, whatever holds for everyone.
+        state = State("on") if tenant else state_of(gate, spec)
+        rows.append(
+            {
+                "name": spec.name,
+                "category": spec.category,
+                "effect": str(spec.effect),
+                "state": state.word,
+                "reason": state.reason,
+                "description": spec.description,
+                "origin": str(spec.origin),
+            }
+        )
+    return rows
 
 
 def _check_whom(tenant: str, agent: str, *, json: bool) -> None:
@@ -116,36 +166,12 @@ def _check_whom(tenant: str, agent: str, *, json: bool) -> None:
         raise usage("An agent belongs to a tenant: add --tenant.", json=json)
 
 
-def _state(gate: Toolgate, spec: ToolSpec) -> str:
-    if spec.name in gate.catalog.current.unusable:
-        return "unusable"
-    flag = gate.tenancy.world.tool_flags.get(spec.name)
-    return "on" if (spec.enabled if flag is None else flag) else "off"
-
-
-def _found(gate: Toolgate, name: str) -> ToolSpec:
-    spec = gate.catalog.current.get(name)
-    if spec is None:
-        raise ToolNotFound(name)
-    return spec
-
-
-def _switch(name: str, config: Any, tenant: str, agent: str, json: bool, *, enabled: bool) -> None:
-    _check_whom(tenant, agent, json=json)
-
-    async def work(gate: Toolgate) -> None:
-        _found(gate, name)
-        if agent:
-            kept = gate.tenancy.world.capsule(tenant, agent).overrides(name)
-            await gate.tenancy.activate(tenant, agent, name, enabled=enabled, overrides=kept)
-        elif tenant:
-            await gate.tenancy.set_tenant_tool(tenant, name, enabled)
-        else:
-            await gate.tenancy.set_tool(name, enabled)
-
-    with_gate(config, work, json=json)
-    whom = f"agent {agent} of {tenant}" if agent else f"tenant {tenant}" if tenant else "everyone"
+def _switch(switch: Switch, config: Path | None, *, json: bool) -> None:
+    _check_whom(switch.tenant, switch.agent, json=json)
+    notes = turn(switch, config, json=json)
     if json:
-        show.as_json({"tool": name, "enabled": enabled, "tenant": tenant, "agent": agent})
-    else:
-        show.line(f"{name} is {'on' if enabled else 'off'} for {whom}.")
+        show.as_json(switch._asdict() | {"notes": notes})
+        return
+    show.line(f"{switch.tool} is {'on' if switch.enabled else 'off'} for {switch.whom}.")
+    for note in notes:
+        show.line(note)

@@ -78,7 +78,8 @@ def _timed_out(call: Call, seconds: float) -> TimedOut:
     name = call.spec.name
     if call.spec.effect.repeatable:
         return TimedOut(
-            f"{name!r} took longer than {seconds:g} s and was stopped. You may try again."
+            f"{name!r} took longer than {seconds:g} s and is not waited for any more. "
+            "You may try again."
         )
     return TimedOut(
         f"{name!r} took longer than {seconds:g} s. It may have taken effect: check before you "

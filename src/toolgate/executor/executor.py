@@ -12,8 +12,8 @@ from toolgate.call import Call, Failure, Grant, Output, Status, Turn, new_call_i
 from toolgate.errors import (
     ApprovalPending,
     CallFailed,
-    ExecutionFailed,
     ExtensionFailed,
+    SettingsInvalid,
     Superseded,
     TimedOut,
     ToolgateError,
@@ -22,6 +22,8 @@ from toolgate.errors import (
 from toolgate.executor.approval import Approval
 from toolgate.executor.deadline import Deadline
 from toolgate.executor.extension import Extension, Handler
+from toolgate.executor.failure import execution_failed
+from toolgate.executor.mistakes import mistake
 from toolgate.executor.outcome import outcome
 from toolgate.executor.provider import Provider
 from toolgate.executor.record import Record
@@ -48,9 +50,13 @@ class Executor:
 
     def __init__(self, providers: Mapping[str, Provider], extensions: Iterable[Extension]) -> None:
         self._providers = dict(providers)
+        links = list(extensions)
+        mistakes = [found for link in links if (found := mistake(link)) is not None]
+        if mistakes:
+            raise SettingsInvalid([f"extensions: {found}" for found in mistakes])
         chain: Handler = self._provide
         # Equal priorities keep their order: the built-in ones come first, then as registered.
-        for extension in sorted(extensions, key=lambda one: one.priority)[::-1]:
+        for extension in sorted(links, key=lambda one: one.priority)[::-1]:
             chain = extension.link(chain)
         self._chain = chain
 
@@ -94,9 +100,9 @@ class Executor:
             if task is None or task.cancelling():
                 raise
             # Something the tool waited for was cancelled; its caller was not.
-            raise _broken(spec, error) from error
+            raise execution_failed(call, error) from error
         except Exception as error:
-            raise _broken(spec, error) from error
+            raise execution_failed(call, error) from error
         return Output(
             status="success",
             data=data,
@@ -104,10 +110,6 @@ class Executor:
             duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
             side_effects=spec.side_effects,
         )
-
-
-def _broken(spec: ToolSpec, error: BaseException) -> ExecutionFailed:
-    return ExecutionFailed(f"{spec.name!r} failed with {type(error).__name__}.")
 
 
 def _status(call: Call, error: CallFailed) -> Status:
@@ -125,7 +127,7 @@ def _failed(call: Call, error: ToolgateError, status: Status) -> Output:
             code=error.code,
             message=error.message,
             retryable=error.retryable or (timed_out and spec.effect.repeatable),
-            details=_plain(error.details) | ({"outcome": "unknown"} if unknown else {}),
+            details=_sendable(error.details) | ({"outcome": "unknown"} if unknown else {}),
         ),
         call_id=call.id,
         duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
@@ -133,7 +135,7 @@ def _failed(call: Call, error: ToolgateError, status: Status) -> Output:
     )
 
 
-def _plain(details: dict[str, Any]) -> dict[str, Any]:
+def _sendable(details: dict[str, Any]) -> dict[str, Any]:
     """Details that every door can send; a value that is not JSON is told by its type."""
     try:
         return orjson.loads(orjson.dumps(details, default=lambda value: type(value).__name__))

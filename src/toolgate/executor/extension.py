@@ -68,7 +68,7 @@ def _hooked(extension: Extension, inner: Handler) -> Handler:
     after = _hook(extension, "after")
     failed = _hook(extension, "failed")
     if before is not None or after is not None:
-        inner = _plain(before, after, inner)
+        inner = _before_and_after(before, after, inner)
     if failed is None:
         return inner
 
@@ -85,7 +85,7 @@ def _hooked(extension: Extension, inner: Handler) -> Handler:
     return run
 
 
-def _plain(before: Hook | None, after: Hook | None, inner: Handler) -> Handler:
+def _before_and_after(before: Hook | None, after: Hook | None, inner: Handler) -> Handler:
     async def run(call: Call) -> Output:
         if before is not None:
             answer = await before(_NOT_YET, call)

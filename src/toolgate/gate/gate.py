@@ -8,6 +8,7 @@ from toolgate.catalog.snapshot import Snapshot
 from toolgate.errors import ToolNotFound
 from toolgate.gate import capsule, registry
 from toolgate.gate.decision import Explanation, Verdict
+from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tenancy.world import World
@@ -28,6 +29,13 @@ class Gate:
 
     async def decide(self, caller: Caller, tool: str) -> Grant:
         """A grant, or a refusal. A tool that is hidden from the caller looks like a missing one."""
+        grant = self._decided(caller, tool)
+        if grant.spec.effect is not Effect.PURE and self._tenancy.is_stale():
+            await self._tenancy.freshen()
+            grant = self._decided(caller, tool)
+        return grant
+
+    def _decided(self, caller: Caller, tool: str) -> Grant:
         self._settle()
         grant = self._grants.get((caller, tool))
         if grant is not None:

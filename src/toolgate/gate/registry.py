@@ -4,10 +4,14 @@ from toolgate.call import Caller
 from toolgate.catalog.snapshot import Snapshot
 from toolgate.gate.decision import Verdict
 from toolgate.spec.effect import CallerKind
-from toolgate.spec.tool import ToolSpec
+from toolgate.spec.tool import BUILT_IN, ToolSpec
 from toolgate.tenancy.world import World
 
 PHASE = "registry"
+_HELP = {
+    True: "It comes with a later version; [tools] builtin can leave it out until then.",
+    False: "Correct that in its definition, or in the module that it names.",
+}
 _ENABLED = Verdict(phase=PHASE, allowed=True, rule="enabled", reason="switched on for everyone")
 _FOR_TENANT = Verdict(
     phase=PHASE, allowed=True, rule="tenant_flag", reason="switched on for this tenant"
@@ -18,7 +22,7 @@ def judge(caller: Caller, spec: ToolSpec, snapshot: Snapshot, world: World) -> V
     """The tenant's flag overrides the flag for everyone, which overrides the definition."""
     name = spec.name
     if name in snapshot.unusable:
-        return _no("implementation", snapshot.unusable[name], "Provide what it needs to run.")
+        return _no("implementation", snapshot.unusable[name], _HELP[spec.origin.where == BUILT_IN])
     if CallerKind.DIRECT not in spec.allowed_callers:
         return _no(
             "allowed_callers",

@@ -2,8 +2,6 @@
 
 import importlib
 import inspect
-import logging
-import traceback
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -11,19 +9,17 @@ from typing import Any
 import orjson
 
 from toolgate.call import Call
-from toolgate.errors import (
-    ExecutionFailed,
-    InvalidOutput,
-    InvalidSpecs,
-    ToolError,
-    UnsupportedProvider,
-)
+from toolgate.errors import InvalidOutput, InvalidSpecs, ToolError, UnsupportedProvider
+from toolgate.executor.failure import execution_failed
 from toolgate.providers.threads import Threads
+from toolgate.spec.document import NON_FINITE, has_non_finite
+from toolgate.spec.fit import carelessness, misfit
 from toolgate.spec.function import Binding
 from toolgate.spec.tool import ToolSpec
 
-log = logging.getLogger("toolgate.tools")
-_PLAIN = frozenset({bool, type(None)})
+_ALREADY_JSON = frozenset({bool, type(None)})
+# Nobody can change them later; but not each of them can be written.
+_UNCHANGEABLE = frozenset({int, str})
 
 
 class PythonProvider:
@@ -41,11 +37,14 @@ class PythonProvider:
     def unusable(self, spec: ToolSpec) -> str | None:
         """Find the function a spec names, and keep it."""
         bound = self._bindings.get(spec.name)
-        if bound is not None and (bound.spec is spec or bound.spec.config == spec.config):
-            bound.spec = spec
+        if bound is not None and bound.spec is spec:
             return None
         try:
-            self._bindings[spec.name] = self._find(spec)
+            if bound is not None and bound.spec.config == spec.config:
+                _check(spec, bound)
+                bound.spec = spec
+            else:
+                self._bindings[spec.name] = self._find(spec)
         except _Missing as missing:
             return str(missing)
         return None
@@ -69,8 +68,8 @@ class PythonProvider:
         except ToolError:
             raise
         except (Exception, SystemExit) as error:
-            raise _failed(call, error) from error
-        return result if type(result) in _PLAIN else _plain(call, result)
+            raise execution_failed(call, error) from error
+        return result if type(result) in _ALREADY_JSON else _as_json(call, result)
 
     def close(self) -> None:
         """No more calls."""
@@ -96,59 +95,63 @@ class PythonProvider:
         try:
             found = Binding(function, name=spec.name)
         except InvalidSpecs as error:
-            raise _Missing(str(error.problems[0])) from None
-        except (TypeError, ValueError):
-            raise _Missing("its function does not say which arguments it takes") from None
+            raise _Missing(str(error.problems[0]).removesuffix(".")) from None
+        _check(spec, found)
         found.spec = spec
         return found
 
 
 class _Missing(Exception):
-    """There is no function to run."""
+    """There is no function to run, or not as it is defined."""
+
+
+def _check(spec: ToolSpec, found: Binding) -> None:
+    """A definition has the last word on a function, but never to say that it is harmless."""
+    reason = carelessness(spec, found.own, found.declared) or misfit(spec.input_schema, found.takes)
+    if reason is not None:
+        raise _Missing(reason)
 
 
 def _imported(config: Mapping[str, Any]) -> Callable[..., Any]:
     module, name = config.get("module"), config.get("function")
     if not isinstance(module, str) or not isinstance(name, str) or not module or not name:
-        raise _Missing("config names no module and function")
+        raise _Missing(
+            "config names no module and function; write config: {module: MODULE, function: NAME}"
+        )
+    found: Any = None
     try:
-        found: Any = importlib.import_module(module)
+        found = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except AttributeError:
-        raise _Missing(f"module {module!r} has no function {name!r}") from None
+    except SystemExit:
+        raise _Missing(
+            f"module {module!r} ends the program when it is imported (SystemExit); "
+            "put that under if __name__ == '__main__'"
+        ) from None
     except Exception as error:  # noqa: BLE001  a module can raise anything while it loads
+        if found is not None and isinstance(error, AttributeError):
+            raise _Missing(f"module {module!r} has no function {name!r}") from None
         raise _Missing(f"module {module!r} cannot be imported ({type(error).__name__})") from None
     if not callable(found):
         raise _Missing(f"{module}.{name} is not a function")
     return found
 
 
-def _failed(call: Call, error: BaseException) -> ExecutionFailed:
-    """The exception's own text can hold anything, secrets too: only its kind is told."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f"{frames[-1].name}, line {frames[-1].lineno}" if frames else "unknown place"
-    log.warning(
-        "tool %s failed with %s in %s (call %s)",
-        call.spec.name,
-        type(error).__name__,
-        place,
-        call.id,
-    )
-    return ExecutionFailed(
-        f"{call.spec.name!r} failed with {type(error).__name__}. "
-        "Raise toolgate.ToolError in the tool to tell callers more."
-    )
-
-
-def _plain(call: Call, result: Any) -> Any:
+def _as_json(call: Call, result: Any) -> Any:
     """Through JSON and back: every door gives the same data, and nobody can change it later."""
     try:
-        return orjson.loads(orjson.dumps(result, default=_default))
+        raw = orjson.dumps(result, default=_default)
     except (TypeError, ValueError) as error:
-        raise InvalidOutput(
-            f"{call.spec.name!r} ran, but what it returned is not JSON ({error})."
-        ) from None
+        raise _not_json(call, str(error)) from None
+    if type(result) in _UNCHANGEABLE:
+        return result
+    if raw.find(b"null") >= 0 and has_non_finite(result):
+        raise _not_json(call, NON_FINITE)
+    return orjson.loads(raw)
+
+
+def _not_json(call: Call, reason: str) -> InvalidOutput:
+    return InvalidOutput(f"{call.spec.name!r} ran, but what it returned is not JSON ({reason}).")
 
 
 def _default(value: Any) -> Any:

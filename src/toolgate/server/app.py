@@ -1,9 +1,10 @@
 """The HTTP door. The wire becomes a caller, a tool name and arguments; it knows nothing else."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 import orjson
 
@@ -11,9 +12,10 @@ from toolgate.errors import ToolgateError
 from toolgate.runtime import Runtime
 from toolgate.server.auth import authenticate, caller_of
 from toolgate.server.body import Receive, read_object
-from toolgate.server.calls import read_call
+from toolgate.server.calls import read_call, run_call
 from toolgate.server.host import host_check
-from toolgate.server.problems import problem
+from toolgate.server.place import kind_of, place_of
+from toolgate.server.problems import problem, wire_problem
 from toolgate.server.request import Request
 from toolgate.server.tools import explain_tool, list_tools, show_tool
 from toolgate.settings import Server
@@ -44,12 +46,19 @@ class App:
             kind = b"application/json" if status < 400 else kind
         except ToolgateError as error:
             status, body = problem(error)
-        except Exception:
-            log.exception("a request failed")
+        # Signals go to the loop, so an exit or an interrupt that arrives here was a tool's.
+        except BaseException as error:
+            if _is_the_end(error):
+                raise
+            # Its own words, and a trace, can hold anything: only its kind and place are kept.
+            log.error("a request failed with %s in %s", kind_of(error), place_of(error))  # noqa: TRY400
             status, body = problem(ToolgateError("Something went wrong here; it is in the log."))
         headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *_HEADERS]
         if status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
+        elif status == 408:
+            # Nobody will read what still comes.
+            headers.append((b"connection", b"close"))
         elif status == 405:
             headers.append((b"allow", b"POST" if scope["path"] == _CALL else b"GET"))
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -64,7 +73,7 @@ class App:
             elif name == b"host":
                 host = value if host is None else b""
         if not self._is_ours(host):
-            return 421, _plain("misdirected_request", "This server does not go by that name.", 421)
+            return wire_problem("misdirected_request")
         method, path = scope["method"], scope["path"]
         if path in {"/healthz", "/readyz"}:
             return self._health(path)
@@ -72,16 +81,19 @@ class App:
         caller = caller_of(key)
         if path == _CALL:
             if method != "POST":
-                return _not_allowed("POST")
-            tool, args, turn = read_call(await read_object(receive))
-            output = await self._gate.call(tool, args, caller=caller, turn=turn)
+                return wire_problem("method_not_allowed")
+            try:
+                body = await read_object(receive)
+            except TimeoutError:
+                return wire_problem("request_timeout")
+            output = await run_call(self._gate, caller, *read_call(body))
             return 200, orjson.dumps(output.to_machine())
         if method != "GET":
-            return _not_allowed("GET")
+            return wire_problem("method_not_allowed")
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-        found = await _read(Request(self._gate, key, caller, query), path)
+        found = await _read(Request(self._gate, key, caller, query), scope)
         if found is None:
-            return 404, _plain("not_found", "There is nothing here. See /v1/tools.", 404)
+            return wire_problem("not_found")
         return 200, orjson.dumps(found)
 
     def _health(self, path: str) -> Answer:
@@ -94,29 +106,30 @@ class App:
         )
 
 
-async def _read(request: Request, path: str) -> Any:
+def _is_the_end(error: BaseException) -> bool:
+    """Whether the request itself is being ended, and nobody waits for an answer."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    return isinstance(error, GeneratorExit)
+
+
+async def _read(request: Request, scope: Scope) -> Any:
+    path = scope["path"]
     if path == "/v1/tools":
         return await list_tools(request)
     if path.startswith(_TOOLS):
-        name = path.removeprefix(_TOOLS)
-        if name.endswith("/explain"):
-            return await explain_tool(request, name.removesuffix("/explain"))
-        if name:
-            return await show_tool(request, name)
+        *name, last = _parts(scope)
+        if name and last == "explain":
+            return await explain_tool(request, "/".join(name))
+        if name or last:
+            return await show_tool(request, "/".join([*name, last]))
     return None
 
 
-def _not_allowed(method: str) -> Answer:
-    return 405, _plain("method_not_allowed", f"Use {method} here.", 405)
-
-
-def _plain(code: str, detail: str, status: int) -> bytes:
-    return orjson.dumps(
-        {
-            "type": f"urn:toolgate:error:{code}",
-            "title": code.replace("_", " "),
-            "status": status,
-            "code": code,
-            "detail": detail,
-        }
-    )
+def _parts(scope: Scope) -> list[str]:
+    """What follows `/v1/tools/`. An encoded slash belongs to the name and parts nothing."""
+    raw = scope.get("raw_path", b"").decode("ascii", "replace")
+    if raw.startswith(_TOOLS):
+        return [unquote(part) for part in raw.removeprefix(_TOOLS).split("/")]
+    return scope["path"].removeprefix(_TOOLS).split("/")

@@ -1,53 +1,26 @@
 """A request's body: bounded in size and depth before anything looks at it."""
 
-import json
+import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, cast
-
-import orjson
+from typing import Any
 
 from toolgate.errors import InvalidRequest
-from toolgate.spec.document import measure
+from toolgate.spec.json_object import parse_object
 
 MAX_BYTES = 1024 * 1024
-_MAX_NODES = 100_000
-_PERHAPS_DEEP = 64
+SECONDS = 30.0
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 async def read_object(receive: Receive) -> dict[str, Any]:
-    """The JSON object that was sent, or `InvalidRequest`."""
+    """The JSON object that was sent, or `InvalidRequest`; `TimeoutError` if it takes too long."""
+    async with asyncio.timeout(SECONDS):
+        body = await _read(receive)
     try:
-        return parse_object(await _read(receive))
+        return parse_object(body)
     except ValueError as error:
         raise InvalidRequest(f"The body {error}.") from None
-
-
-def parse_object(raw: bytes) -> dict[str, Any]:
-    """The JSON object in these bytes, read as it was meant, or `ValueError` that says why not."""
-    try:
-        value = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise ValueError(f"is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise ValueError("must be a JSON object")
-    opened, commas = raw.count(b"{") + raw.count(b"["), raw.count(b",")
-    if opened > _PERHAPS_DEEP or commas >= _MAX_NODES:
-        measure(cast("object", value), max_nodes=_MAX_NODES)
-    # A second look for what the fast parser changes without a word.
-    json.loads(raw, object_pairs_hook=_without_twins, parse_int=_exact)
-    return cast("dict[str, Any]", value)
-
-
-def _without_twins(pairs: list[tuple[str, Any]]) -> None:
-    if len(pairs) != len({name for name, _ in pairs}):
-        raise ValueError("has an object with the same name twice; keep one")
-
-
-def _exact(digits: str) -> None:
-    if len(digits) > 18 and not -(1 << 63) <= int(digits[:400]) < 1 << 64:
-        raise ValueError("holds a whole number beyond 64 bits; send it as a text")
 
 
 async def _read(receive: Receive) -> bytes:

@@ -2,8 +2,10 @@
 
 from typing import Any, cast
 
-from toolgate.call import Turn
-from toolgate.errors import InvalidRequest
+from toolgate.call import Caller, Output, Turn
+from toolgate.errors import InvalidRequest, ToolNotFound
+from toolgate.runtime import Runtime
+from toolgate.spec.names import for_model, from_model
 
 _KNOWN = frozenset({"tool", "args", "turn"})
 _LATER = frozenset({"idempotency_key", "wait_s", "context"})
@@ -22,6 +24,23 @@ def read_call(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None, Turn | 
     if args is not None and not isinstance(args, dict):
         raise InvalidRequest("'args' must be an object of names and values.")
     return tool, cast("dict[str, Any] | None", args), _turn(body.get("turn"))
+
+
+async def run_call(
+    gate: Runtime, caller: Caller, tool: str, args: dict[str, Any] | None, turn: Turn | None
+) -> Output:
+    """Run a tool by its name, or by the name that a list gave a model for it."""
+    try:
+        return await gate.call(tool, args, caller=caller, turn=turn)
+    except ToolNotFound:
+        # A name that a model's API takes as it is stands for no other.
+        if for_model(tool) == tool:
+            raise
+        names = [spec.name for spec in await gate.discover(caller)]
+        meant = from_model(names).get(tool)
+        if meant is None or tool in names:
+            raise
+    return await gate.call(meant, args, caller=caller, turn=turn)
 
 
 def _turn(given: Any) -> Turn | None:

@@ -38,18 +38,48 @@ STATUS: Mapping[type[ToolgateError], int] = {
 }
 
 
+# What only this door has to say: nothing was asked of the rooms below.
+WIRE: Mapping[str, tuple[int, str]] = {
+    "malformed_request": (
+        400,
+        "This is not an HTTP request for a path of this server; send one such as GET /v1/tools.",
+    ),
+    "not_found": (404, "There is nothing at this address. See /v1/tools."),
+    "method_not_allowed": (405, "This address takes another method; the Allow header names it."),
+    "request_timeout": (408, "The body did not arrive in time; send all of it at once."),
+    "misdirected_request": (
+        421,
+        "This server does not go by that name; server.public_url says which it has.",
+    ),
+    "headers_too_large": (431, "The request's headers are too long; send less than 64 KiB."),
+}
+
+
 def problem(error: ToolgateError) -> tuple[int, bytes]:
     """The status and the body that tell this error."""
     # An extension may refuse with a class of its own; it is told as the one it stands for.
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     # What only an operator may know stays inside.
     details = {key: value for key, value in error.details.items() if key not in {"phase", "reason"}}
-    body: dict[str, Any] = details | {
-        "type": f"urn:toolgate:error:{error.code}",
-        "title": error.code.replace("_", " "),
+    return status, _body(status, error.code, error.message, details, retryable=error.retryable)
+
+
+def wire_problem(code: str) -> tuple[int, bytes]:
+    """The status and the body of a problem that is about the request's address, not its call."""
+    status, sentence = WIRE[code]
+    return status, _body(status, code, sentence, {}, retryable=False)
+
+
+def _body(
+    status: int, code: str, detail: str, details: Mapping[str, Any], *, retryable: bool
+) -> bytes:
+    body = {
+        **details,
+        "type": f"urn:toolgate:error:{code}",
+        "title": code.replace("_", " "),
         "status": status,
-        "code": error.code,
-        "detail": error.message,
-        "retryable": error.retryable,
+        "code": code,
+        "detail": detail,
+        "retryable": retryable,
     }
-    return status, orjson.dumps(body, default=lambda value: type(value).__name__)
+    return orjson.dumps(body, default=lambda value: type(value).__name__)

@@ -19,7 +19,7 @@ class Request(NamedTuple):
 
     @property
     def is_admin(self) -> bool:
-        """Whether the key may look beyond its own agent."""
+        """Whether the key may look beyond its own agent, within its tenant."""
         return self.key.role is Role.ADMIN
 
     def number(self, name: str, *, default: int, most: int) -> int:

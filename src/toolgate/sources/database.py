@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from toolgate.errors import InvalidSpecs, SourceUnavailable, StoreError
 from toolgate.sources.remote import data_only, names_builtin
 from toolgate.spec.reader import MAX_PROBLEMS, read_tool
-from toolgate.spec.tool import Origin, ToolSpec
+from toolgate.spec.tool import BUILT_IN, Origin, ToolSpec
 
 
 class Row(Protocol):
@@ -49,7 +49,7 @@ class DatabaseSource:
         specs: list[ToolSpec] = []
         problems: list[object] = []
         for row in rows:
-            origin = Origin(row.source, "default catalog")
+            origin = Origin(row.source, BUILT_IN)
             try:
                 specs.append(read_tool(row.definition, origin=origin, file="database"))
             except InvalidSpecs as error:

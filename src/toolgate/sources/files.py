@@ -14,6 +14,9 @@ from toolgate.spec.tool import Origin, ToolSpec
 MAX_FILES = 10_000
 
 
+_Stamp = tuple[int, int, int]
+
+
 class FileSource:
     """All files that match. One bad file refuses them all: nothing is half loaded."""
 
@@ -23,6 +26,7 @@ class FileSource:
     def __init__(self, root: Path, globs: Sequence[str]) -> None:
         self._root = root
         self._globs = tuple(globs)
+        self._read: dict[Path, tuple[_Stamp, list[ToolSpec]]] = {}
 
     async def load(self) -> Sequence[ToolSpec]:
         """Read every file, and tell the problems of all of them at once."""
@@ -33,13 +37,24 @@ class FileSource:
         problems: list[object] = []
         for path in self._paths():
             try:
-                specs.extend(read_file(path, self._shown(path)))
+                specs.extend(self._specs(path))
             except InvalidSpecs as error:
                 problems += error.problems
                 if len(problems) >= MAX_PROBLEMS:
                     break
         if problems:
             raise InvalidSpecs(problems[:MAX_PROBLEMS])
+        return specs
+
+    def _specs(self, path: Path) -> list[ToolSpec]:
+        """A file is read again when it has changed."""
+        stamp = _stamp(path)
+        known = self._read.get(path)
+        if known is not None and stamp is not None and known[0] == stamp:
+            return known[1]
+        specs = read_file(path, self._shown(path))
+        if stamp is not None:
+            self._read[path] = (stamp, specs)
         return specs
 
     def _paths(self) -> list[Path]:
@@ -83,6 +98,14 @@ def read_file(path: Path, shown: str) -> list[ToolSpec]:
     text = parse(raw, file=shown)
     origin = Origin("file", shown)
     return read_tools(text.value, file=shown, origin=origin, line_of=text.line_of)
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _refused(file: str, message: str, write: str) -> InvalidSpecs:

@@ -49,7 +49,7 @@ def check(document: Any, raw: bytes) -> Bounds:
     """Refuse a schema that reaches outside itself or expands without bound (`ValueError`)."""
     if not _WORTH_A_WALK.search(raw):
         return Bounds()
-    nodes = {id(fields): _Node(where, fields) for where, fields in _subschemas(document)}
+    nodes = {id(fields): _Node(where, fields) for where, fields in subschemas(document)}
     _check_patterns(nodes)
     targets = _Targets(document, nodes)
     everything = _Cost(nodes, {key: _applied(node, targets) for key, node in nodes.items()})
@@ -70,7 +70,7 @@ def shortened(text: str, most: int = 200) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def _subschemas(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def subschemas(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every object in the document that stands where a schema can, with its pointer."""
     stack: list[tuple[str, Any, bool]] = [("", document, False)]
     while stack:

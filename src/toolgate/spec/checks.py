@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from toolgate.spec.effect import CHANGES_STATE, Effect, SideEffect
+from toolgate.spec.fit import argument_names
 from toolgate.spec.tool import ToolSpec
-
-# Where these stand, the argument names are not all said outright.
-_COMBINED = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 
 
 class Contradiction(NamedTuple):
@@ -16,46 +14,53 @@ class Contradiction(NamedTuple):
     field: str
     message: str
     write: str
-    other: str = ""
+    others: tuple[str, ...] = ()
 
 
-def contradictions(spec: ToolSpec) -> Iterator[Contradiction]:
+def contradictions(spec: ToolSpec, *, effect_given: bool) -> Iterator[Contradiction]:
     """Everything about this spec that cannot be true at once."""
-    yield from _effect(spec)
-    yield from _read_only(spec)
-    yield from _compensation(spec)
+    # An author who wrote no effect would look in vain for the one that is at odds.
+    effect = f"is {spec.effect}" if effect_given else f"is not given, which means {spec.effect}"
+    yield from _pure(spec, effect)
+    yield from _retry(spec, effect)
+    yield from _read_only(spec, effect)
+    yield from _compensation(spec, effect)
     yield from _asking(spec)
     yield from _idempotency_key(spec)
 
 
-def _effect(spec: ToolSpec) -> Iterator[Contradiction]:
-    if spec.effect is Effect.PURE:
-        if spec.destructive:
-            yield Contradiction(
-                "effect",
-                "is pure, but the tool is destructive",
-                "Write effect: irreversible, or destructive: false.",
-                other="destructive",
-            )
-        changed = sorted(CHANGES_STATE.intersection(spec.side_effects))
-        if changed:
-            yield Contradiction(
-                "effect",
-                f"is pure, but side_effects lists {', '.join(changed)}",
-                "Write effect: idempotent, compensatable or irreversible.",
-                other="side_effects",
-            )
-    if spec.retry and spec.retry.attempts > 1 and not spec.effect.repeatable:
+def _pure(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
+    if spec.effect is not Effect.PURE:
+        return
+    if spec.destructive:
         yield Contradiction(
-            "retry",
-            f"asks for {spec.retry.attempts} attempts, but the effect is {spec.effect}: "
-            "a second attempt could do it twice",
-            "Leave retry out, or write effect: idempotent if repeating it is harmless.",
-            other="effect",
+            "effect",
+            f"{effect}, but the tool is destructive",
+            "Write effect: irreversible, or destructive: false.",
+            others=("destructive",),
+        )
+    changed = sorted(CHANGES_STATE.intersection(spec.side_effects))
+    if changed:
+        yield Contradiction(
+            "effect",
+            f"{effect}, but side_effects lists {', '.join(changed)}",
+            "Write effect: idempotent, compensatable or irreversible.",
+            others=("side_effects",),
         )
 
 
-def _read_only(spec: ToolSpec) -> Iterator[Contradiction]:
+def _retry(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
+    if spec.retry and spec.retry.attempts > 1 and not spec.effect.repeatable:
+        yield Contradiction(
+            "retry",
+            f"asks for {spec.retry.attempts} attempts, but effect {effect}: "
+            "a second attempt could do it twice",
+            "Leave retry out, or write effect: idempotent if repeating it is harmless.",
+            others=("effect",),
+        )
+
+
+def _read_only(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
     if SideEffect.READ_ONLY not in spec.side_effects:
         return
     changed = sorted(CHANGES_STATE.intersection(spec.side_effects))
@@ -70,22 +75,22 @@ def _read_only(spec: ToolSpec) -> Iterator[Contradiction]:
             "destructive",
             "is true, but side_effects lists read_only",
             "Write destructive: false, or leave read_only out.",
-            other="side_effects",
+            others=("side_effects",),
         )
     if spec.effect in {Effect.COMPENSATABLE, Effect.IRREVERSIBLE}:
         yield Contradiction(
             "effect",
-            f"is {spec.effect}, but side_effects lists read_only",
+            f"{effect}, but side_effects lists read_only",
             "Write effect: pure, or leave read_only out.",
-            other="side_effects",
+            others=("side_effects",),
         )
 
 
-def _compensation(spec: ToolSpec) -> Iterator[Contradiction]:
+def _compensation(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
     if spec.effect is Effect.COMPENSATABLE and spec.compensation is None:
         yield Contradiction(
             "compensation",
-            "is missing, but the effect is compensatable",
+            "is missing, but effect is compensatable",
             "Write compensation: {tool: NAME, args: {…}}, or effect: irreversible.",
         )
     if spec.compensation is None:
@@ -93,15 +98,15 @@ def _compensation(spec: ToolSpec) -> Iterator[Contradiction]:
     if spec.effect is not Effect.COMPENSATABLE:
         yield Contradiction(
             "compensation",
-            f"is given, but the effect is {spec.effect}",
+            f"is given, but effect {effect}",
             "Write effect: compensatable, or leave compensation out.",
-            other="effect",
+            others=("effect",),
         )
     if spec.compensation.tool == spec.name:
         yield Contradiction(
             "compensation", "names the tool itself", "Name the tool that takes this one back."
         )
-    known = _properties(spec)
+    known = argument_names(spec.input_schema)
     for text in _texts(spec.compensation.args.value()):
         if not text.startswith("$"):
             continue
@@ -117,17 +122,18 @@ def _compensation(spec: ToolSpec) -> Iterator[Contradiction]:
                 "compensation",
                 f"refers to the argument {rest.split('.')[0][:60]!r}, which input_schema lacks",
                 _one_of(known),
-                other="input_schema",
+                others=("input_schema",),
             )
 
 
 def _asking(spec: ToolSpec) -> Iterator[Contradiction]:
-    if spec.confirmation_prompt and not spec.requires_confirmation:
+    asked = spec.requires_confirmation or spec.requires_approval or spec.destructive
+    if spec.confirmation_prompt and not asked:
         yield Contradiction(
             "confirmation_prompt",
             "is given, but requires_confirmation is false: nobody would be asked",
             "Write requires_confirmation: true, or leave the prompt out.",
-            other="requires_confirmation",
+            others=("requires_confirmation", "requires_approval", "destructive"),
         )
     if not spec.allowed_callers:
         yield Contradiction(
@@ -140,24 +146,15 @@ def _asking(spec: ToolSpec) -> Iterator[Contradiction]:
 def _idempotency_key(spec: ToolSpec) -> Iterator[Contradiction]:
     if not spec.idempotency_key:
         return
-    known = _properties(spec)
+    known = argument_names(spec.input_schema)
     for field in spec.idempotency_key:
         if known is not None and field not in known:
             yield Contradiction(
                 "idempotency_key",
                 f"names {field[:60]!r}, which input_schema lacks",
                 _one_of(known),
-                other="input_schema",
+                others=("input_schema",),
             )
-
-
-def _properties(spec: ToolSpec) -> frozenset[str] | None:
-    """The argument names, where the schema says them outright."""
-    document = cast("dict[str, Any]", spec.input_schema.value())
-    if not _COMBINED.isdisjoint(document):
-        return None
-    properties = document.get("properties", {})
-    return frozenset(cast("dict[str, Any]", properties))
 
 
 def _one_of(known: frozenset[str]) -> str:

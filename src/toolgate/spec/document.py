@@ -1,8 +1,11 @@
 """A JSON value that cannot change: its bytes, read back as a fresh value."""
 
+import dataclasses
 import hashlib
+import json
 import math
 from collections.abc import Collection, Sequence
+from enum import Enum
 from typing import Any, Self, cast
 
 import orjson
@@ -10,6 +13,7 @@ import orjson
 MAX_BYTES = 512 * 1024
 MAX_DEPTH = 64
 MAX_NODES = 20_000
+NON_FINITE = "it has no word for NaN and infinity"
 
 
 class Document:
@@ -97,6 +101,31 @@ def _children(node: object) -> Collection[object]:
     if node is None or isinstance(node, (str, bool, float, int)):
         return ()
     raise ValueError(f"holds a {type(node).__name__}, which is not JSON")
+
+
+def has_non_finite(value: object) -> bool:
+    """Whether a value holds NaN or infinity, which orjson writes as null without a word.
+
+    Worth asking only where there is a null in what it wrote.
+    """
+    try:
+        json.dumps(value, allow_nan=False, default=_parts)
+    except ValueError:
+        return True
+    return False
+
+
+def _parts(value: object) -> object:
+    """What orjson looks into where `json` does not."""
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump(mode="json")
+    if isinstance(value, Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = (field.name for field in dataclasses.fields(value))
+        return {name: getattr(value, name) for name in names if not name.startswith("_")}
+    return None
 
 
 def _shown(key: object) -> str:

@@ -16,6 +16,11 @@ class Effect(StrEnum):
         """Running it twice equals running it once."""
         return self in {Effect.PURE, Effect.IDEMPOTENT}
 
+    def is_weaker_than(self, other: "Effect") -> bool:
+        """Whether it asks for less care. They are listed in that order."""
+        order = list(Effect)
+        return order.index(self) < order.index(other)
+
 
 class SideEffect(StrEnum):
     """What a tool touches while it runs."""

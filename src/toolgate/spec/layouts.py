@@ -22,6 +22,7 @@ class Native(NamedTuple):
     names: Mapping[str, str]
     # What is said in two places, which need not agree.
     twice: tuple[tuple[str, str], ...] = ()
+    effect_given: bool = True
 
 
 def to_native(given: Mapping[str, Any]) -> Native:
@@ -32,9 +33,11 @@ def to_native(given: Mapping[str, Any]) -> Native:
         native = _registry(given)
     else:
         native = Native(dict(given), {})
-    if "effect" not in native.fields and _only_reads(native.fields):
+    if "effect" in native.fields:
+        return native
+    if _only_reads(native.fields):
         native.fields["effect"] = "pure"
-    return native
+    return native._replace(effect_given=False)
 
 
 class _Fields:

@@ -117,8 +117,8 @@ class _Reader:
         # Without a name of its own it can be checked, but is like no other.
         known: dict[str, Any] = {"name": _entry(at), "origin": self.origin} | values
         spec = ToolSpec(**known)
-        for found in contradictions(spec):
-            if found.field in unread or found.other in unread:
+        for found in contradictions(spec, effect_given=native.effect_given):
+            if not unread.isdisjoint((found.field, *found.others)):
                 continue
             shown = native.names.get(found.field, found.field)
             self._complain(

@@ -25,6 +25,8 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 NOWHERE = Origin("python", "")
+# Where the specs come from that toolgate itself brings.
+BUILT_IN = "default catalog"
 
 
 class Compensation(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,16 +101,15 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 def definition(spec: ToolSpec, *, but: tuple[str, ...] = ()) -> dict[str, object]:
     """The spec as plain JSON, in the words of the native layout; defaults included."""
-    return {
-        field: _plain(getattr(spec, field)) for field in spec.__struct_fields__ if field not in but
-    }
+    fields = (field for field in spec.__struct_fields__ if field not in but)
+    return {field: _as_json(getattr(spec, field)) for field in fields}
 
 
-def _plain(value: object) -> object:
+def _as_json(value: object) -> object:
     if isinstance(value, Document):
         return value.value()
     if isinstance(value, msgspec.Struct):
-        return {field: _plain(getattr(value, field)) for field in value.__struct_fields__}
+        return {field: _as_json(getattr(value, field)) for field in value.__struct_fields__}
     if isinstance(value, tuple):
-        return [_plain(item) for item in cast("tuple[object, ...]", value)]
+        return [_as_json(item) for item in cast("tuple[object, ...]", value)]
     return str(value) if isinstance(value, StrEnum) else value

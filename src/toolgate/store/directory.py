@@ -18,16 +18,18 @@ from toolgate.tenancy.changes import (
     AddKey,
     AddTenant,
     Change,
+    FirstKeys,
     RevokeKey,
     SetActivation,
     SetAgent,
     SetTenantFlag,
     SetToolFlag,
 )
-from toolgate.tenancy.keys import Key, Role
+from toolgate.tenancy.keys import Key, Role, no_holder
 from toolgate.tenancy.world import World
 
 REVISION = "world"
+_ROLES = frozenset(Role)
 
 
 class TableDirectory:
@@ -95,7 +97,6 @@ def _load(connection: Connection) -> World:
         tenant_flags=MappingProxyType(dict(tenant_flags)),
         capsules=MappingProxyType(_capsules(connection)),
         keys=MappingProxyType(_keys(connection)),
-        had_keys=connection.execute(sa.select(tables.api_keys.c.id).limit(1)).first() is not None,
     )
 
 
@@ -113,7 +114,11 @@ def _capsules(connection: Connection) -> dict[tuple[str, str], Capsule]:
     ):
         listed[tenant, agent][tool] = Activation(enabled, MappingProxyType(overrides))
     return {
-        (tenant, agent): Capsule(Mode(mode), MappingProxyType(listed.get((tenant, agent), {})))
+        # A mode that a newer version knows starts from nothing here.
+        (tenant, agent): Capsule(
+            Mode.ALL if mode == Mode.ALL else Mode.LISTED,
+            MappingProxyType(listed.get((tenant, agent), {})),
+        )
         for tenant, agent, mode in connection.execute(
             sa.select(agents.tenant_id, agents.id, agents.capsule_mode)
         )
@@ -130,6 +135,8 @@ def _keys(connection: Connection) -> dict[str, Key]:
     return {
         digest: Key(id=id_, digest=digest, role=Role(role), tenant=tenant, agent=agent)
         for id_, digest, role, tenant, agent in rows
+        # A role that a newer version knows opens nothing here.
+        if role in _ROLES
     }
 
 
@@ -204,8 +211,20 @@ def _activation(change: SetActivation, connection: Connection) -> None:
 
 
 @_apply.register
+def _first_keys(change: FirstKeys, connection: Connection) -> None:  # noqa: ARG001
+    if connection.execute(sa.select(tables.api_keys.c.id).limit(1)).first() is not None:
+        raise InvalidRequest("There were keys before; nothing was changed.")
+
+
+@_apply.register
 def _add_key(change: AddKey, connection: Connection) -> None:
     key = change.key
+    holder = sa.select(tables.tenants.c.id).where(tables.tenants.c.id == key.tenant)
+    if key.agent:
+        agents = tables.agents.c
+        holder = sa.select(agents.id).where(agents.tenant_id == key.tenant, agents.id == key.agent)
+    if connection.execute(holder).first() is None:
+        raise no_holder(key)
     connection.execute(
         tables.api_keys.insert().values(
             id=key.id,

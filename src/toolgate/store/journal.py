@@ -5,7 +5,7 @@ a tenth of the cost.
 """
 
 import asyncio
-import contextlib
+import logging
 from collections.abc import Sequence
 
 import msgspec
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from toolgate.errors import InvalidRequest, StoreError
+from toolgate.errors import InvalidRequest
 from toolgate.ledger.entry import MOVES, Entry, State
 from toolgate.spec.document import sha256
 from toolgate.spec.effect import CallerKind, Effect
@@ -23,6 +23,7 @@ from toolgate.store.outage import closed
 from toolgate.store.tables import tool_execution_log as log
 from toolgate.store.text import storable
 
+_log = logging.getLogger("toolgate.journal")
 _CROWD = 2_000
 _EVERY = 0.1
 # Larger arguments are digested at once: a crowd of them would fill the memory.
@@ -148,9 +149,11 @@ class TableJournal:
             self._wake.clear()
             if not self._closing:
                 await asyncio.sleep(_EVERY)
-            # After a failure the entries still wait; once there are too many, calls are refused.
-            with contextlib.suppress(StoreError):
+            try:
                 await self.drain()
+            except Exception as error:  # noqa: BLE001  whatever it is, the next write may succeed
+                # The entries still wait; once there are too many, calls are refused.
+                _log.warning("the journal could not be written (%s)", type(error).__name__)
 
 
 def _rows(connection: Connection, tenant: str, limit: int) -> list[Entry]:

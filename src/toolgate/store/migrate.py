@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from typing import Literal
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -30,6 +31,18 @@ async def migrate(database: Database) -> None:
         upgrading.add_done_callback(lambda _: _ALONE.release())
         await asyncio.shield(upgrading)
     await database.read(_check)
+
+
+async def state(database: Database) -> Literal["current", "empty", "old"]:
+    """How the tables are, without touching them; a `StoreMismatch` where they are not ours."""
+
+    def work(connection: Connection) -> Literal["current", "empty", "old"]:
+        if _is_current(connection):
+            _check(connection)
+            return "current"
+        return "old" if _found(connection) else "empty"
+
+    return await database.read(work)
 
 
 def _version(connection: Connection) -> str | None:
@@ -62,11 +75,12 @@ def _upgrade(connection: Connection) -> None:
             "a newer one has used it. Start that version, or restore a backup from before."
         )
     if version is None:
-        ours = sorted(_found(connection) & set(metadata.tables))
-        if ours:
+        present = sorted(_found(connection) - {"alembic_version"})
+        if present:
+            shown = ", ".join(present[:5]) + (" …" if len(present) > 5 else "")
             raise StoreMismatch(
-                f"The database has tables of ours ({', '.join(ours)}) but no version: it is half "
-                "migrated, or not toolgate's. Restore a backup, or point [store] url elsewhere."
+                f"The database has tables ({shown}) but no version of ours: it is half "
+                "migrated, or not toolgate's. Restore a backup, or use an empty one in [store] url."
             )
     upgrade.upgrade(connection)
 

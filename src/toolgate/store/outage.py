@@ -3,9 +3,24 @@
 A driver's own text can hold the statement, its values, the file's place or the password.
 """
 
+from collections.abc import Mapping
+
 from toolgate.errors import StoreError, StoreMismatch, StoreUnavailable
 
 _DAMAGED = frozenset({"SQLITE_CORRUPT", "SQLITE_NOTADB"})
+# What waiting does not cure: the settings, or the server, have to be changed.
+_HELP: Mapping[str, str] = {
+    "InvalidCatalogNameError": "There is no database of that name on the server; create it.",
+    "InvalidPasswordError": "The server refuses this user and password; correct them.",
+    "InvalidAuthorizationSpecificationError": "The server does not let this user in; correct it.",
+    "InsufficientPrivilegeError": "This user may not do that; grant it, or use another user.",
+    "gaierror": "The host in [store] url cannot be found; correct it.",
+    "ConnectionRefusedError": "Nothing answers at that host and port; start the server.",
+    "SSLCertVerificationError": "The server's certificate cannot be verified; correct its TLS.",
+    "SQLITE_FULL": "The disk is full; make room.",
+    "SQLITE_READONLY": "The file cannot be written; correct its permissions.",
+    "SQLITE_CANTOPEN": "The file cannot be opened; correct [store] url or its permissions.",
+}
 
 
 def outage(error: BaseException) -> StoreError:
@@ -18,10 +33,8 @@ def outage(error: BaseException) -> StoreError:
             f"The store's file is damaged, or is no database of ours ({kind}). "
             "Restore a backup, or point [store] url elsewhere."
         )
-    return StoreUnavailable(
-        f"The store cannot be used right now ({kind}). "
-        "Try again when it is back; `toolgate doctor` says more."
-    )
+    help_ = _HELP.get(kind, "Try again when it is back.")
+    return StoreUnavailable(f"The store cannot be used right now ({kind}). {help_}")
 
 
 def closed() -> StoreError:

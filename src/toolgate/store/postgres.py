@@ -13,12 +13,20 @@ from toolgate.errors import SettingsInvalid
 from toolgate.store.outage import closed, outage
 
 T = TypeVar("T")
+# A server that hangs must not hang us; no statement of ours takes this long.
+_COMMAND_SECONDS = 30.0
 _CONNECT_SECONDS = 10
 _CONNECTIONS = 10
 _WAIT_SECONDS = 30
 # Its types are not known to a checker.
 _connect = cast("Callable[..., Awaitable[Any]]", asyncpg.connect)
-_AWAY = (DBAPIError, PoolExhausted, OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
+_AWAY = (
+    DBAPIError,
+    PoolExhausted,
+    OSError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+)
 
 
 class Postgres:
@@ -70,7 +78,7 @@ class Postgres:
 async def _connected(url: str) -> Any:
     """The driver reads the url itself: it knows `sslmode` and all the others."""
     try:
-        return await _connect(url, timeout=_CONNECT_SECONDS)
+        return await _connect(url, timeout=_CONNECT_SECONDS, command_timeout=_COMMAND_SECONDS)
     except ValueError:
         # Its text would show a part of the url, and with an unescaped `@` that is the password.
         problem = (

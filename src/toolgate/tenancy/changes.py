@@ -49,9 +49,13 @@ class SetActivation(msgspec.Struct, frozen=True):
 
 
 class AddKey(msgspec.Struct, frozen=True):
-    """A key's digest and what it is bound to."""
+    """A key's digest and what it is bound to, which must be on record."""
 
     key: Key
+
+
+class FirstKeys(msgspec.Struct, frozen=True):
+    """What comes with it holds only where no key was ever made."""
 
 
 class RevokeKey(msgspec.Struct, frozen=True):
@@ -60,4 +64,13 @@ class RevokeKey(msgspec.Struct, frozen=True):
     id: str
 
 
-Change = SetToolFlag | SetTenantFlag | AddTenant | SetAgent | SetActivation | AddKey | RevokeKey
+Change = (
+    SetToolFlag
+    | SetTenantFlag
+    | AddTenant
+    | SetAgent
+    | SetActivation
+    | AddKey
+    | FirstKeys
+    | RevokeKey
+)

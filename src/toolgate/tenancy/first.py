@@ -2,7 +2,6 @@
 
 import msgspec
 
-from toolgate.tenancy.keys import Role
 from toolgate.tenancy.tenancy import Tenancy
 
 TENANT = "demo"
@@ -18,10 +17,8 @@ class FirstKeys(msgspec.Struct, frozen=True):
 
 async def first_keys(tenancy: Tenancy) -> FirstKeys | None:
     """Make them if there never were any: who revoked them all did not ask for new ones."""
-    await tenancy.refresh()
-    if tenancy.world.had_keys:
+    made = await tenancy.add_first_keys(TENANT, AGENT)
+    if made is None:
         return None
-    await tenancy.set_agent(TENANT, AGENT)
-    admin = await tenancy.add_key(Role.ADMIN, tenant=TENANT)
-    agent = await tenancy.add_key(Role.AGENT, tenant=TENANT, agent=AGENT)
+    admin, agent = made
     return FirstKeys(admin.secret, agent.secret)

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from toolgate.errors import InvalidRequest
+
 
 class Role(StrEnum):
     """What the holder of a key may do."""
@@ -48,3 +50,11 @@ def make(role: Role, *, tenant: str = "", agent: str = "") -> FreshKey:
 def digest(secret: str) -> str:
     """What is stored and looked up. The secret is random, so a plain digest is enough."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def no_holder(key: Key) -> InvalidRequest:
+    """A key for somebody who is not on record would open more than anyone meant."""
+    whom = f"tenant {key.tenant!r}"
+    if key.agent:
+        whom = f"agent {key.agent!r} of {whom}"
+    return InvalidRequest(f"There is no {whom} on record; put it there first. No key was made.")

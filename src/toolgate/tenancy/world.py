@@ -20,8 +20,6 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     tenant_flags: Mapping[str, Mapping[str, bool]] = MappingProxyType({})
     capsules: Mapping[tuple[str, str], Capsule] = MappingProxyType({})
     keys: Mapping[str, Key] = MappingProxyType({})
-    # Whether a key was ever made; those that were revoked are not among the keys.
-    had_keys: bool = False
 
     def capsule(self, tenant: str, agent: str) -> Capsule:
         """The agent's capsule; one that has none takes what its tenant has."""

@@ -14,13 +14,14 @@ from toolgate.tenancy.changes import (
     AddKey,
     AddTenant,
     Change,
+    FirstKeys,
     RevokeKey,
     SetActivation,
     SetAgent,
     SetTenantFlag,
     SetToolFlag,
 )
-from toolgate.tenancy.keys import Key
+from toolgate.tenancy.keys import Key, no_holder
 from toolgate.tenancy.world import World
 
 
@@ -60,7 +61,6 @@ class MemoryDirectory:
             keys=MappingProxyType(
                 {key.digest: key for key in records.keys.values() if not key.revoked}
             ),
-            had_keys=bool(records.keys),
         )
 
     async def put(self, changes: tuple[Change, ...]) -> None:
@@ -132,7 +132,19 @@ def _activation(change: SetActivation, records: _Records) -> None:
 
 
 @_apply.register
+def _first_keys(change: FirstKeys, records: _Records) -> None:  # noqa: ARG001
+    if records.keys:
+        raise InvalidRequest("There were keys before; nothing was changed.")
+
+
+@_apply.register
 def _add_key(change: AddKey, records: _Records) -> None:
+    key = change.key
+    on_record = (
+        (key.tenant, key.agent) in records.capsules if key.agent else key.tenant in records.tenants
+    )
+    if not on_record:
+        raise no_holder(key)
     taken = {key.digest for key in records.keys.values()}
     if change.key.id in records.keys or change.key.digest in taken:
         raise InvalidRequest(f"The key {change.key.id!r} is on record; nothing was changed.")

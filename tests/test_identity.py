@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgate.errors import InvalidRequest
-from toolgate.tenancy.identity import plain
+from toolgate.identity import plain
 from toolgate.tenancy.keys import Role
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.testing.directory import MemoryDirectory

@@ -1,0 +1,57 @@
+"""What `toolgate serve` says when it is ready. What is meant to be pasted stands flush left."""
+
+from typing import NamedTuple
+
+from toolgate.cli import show
+from toolgate.tenancy.first import AGENT, TENANT, FirstKeys
+
+_BODY = '{"tool": "echo", "args": {"text": "hello"}}'
+
+
+class Greeting(NamedTuple):
+    """Where the server is, for itself and for callers, and the keys if they are new."""
+
+    bound: str
+    public_url: str
+    keys: FirstKeys | None
+
+    @property
+    def address(self) -> str:
+        """What callers use."""
+        return self.public_url or self.bound
+
+
+def greet(greeting: Greeting, *, json: bool) -> None:
+    """Tell whoever started it."""
+    keys = greeting.keys
+    if json:
+        shown = {"admin": keys.admin, "agent": keys.agent} if keys else None
+        show.as_json({"url": greeting.address, "bound": greeting.bound, "keys": shown})
+        return
+    show.line(f"toolgate listens on {greeting.bound}")
+    if greeting.public_url:
+        show.line(f"Callers use {greeting.public_url}")
+    if keys:
+        show.line("")
+        show.line("Two keys were made. They are shown this once; keep them.")
+        show.line(f"  admin   {keys.admin}")
+        show.line(f"  agent   {keys.agent}   (tenant {TENANT}, agent {AGENT})")
+    _explain_how_to_connect(greeting.address, keys.agent if keys else "YOUR_KEY")
+    show.line("")
+    show.line("Stop with Ctrl-C.")
+
+
+def _explain_how_to_connect(address: str, key: str) -> None:
+    header = f"-H 'Authorization: Bearer {key}'"
+    show.line("")
+    show.line("List what the agent may call:")
+    show.line(f"curl {header} {address}/v1/tools")
+    show.line("")
+    show.line("Call a tool:")
+    show.line(f"curl {header} {address}/v1/call -d '{_BODY}'")
+    show.line("")
+    show.line("From Python:")
+    show.line("import json, urllib.request")
+    show.line(f"call = urllib.request.Request('{address}/v1/call', json.dumps({_BODY}).encode(),")
+    show.line(f"                              {{'Authorization': 'Bearer {key}'}})")
+    show.line("print(urllib.request.urlopen(call).read().decode())")

@@ -1,0 +1,97 @@
+"""`toolgate keys`: who may knock at the server. A secret is shown once and kept nowhere."""
+
+from typing import Annotated, Any
+
+import typer
+
+from toolgate.bootstrap import Toolgate
+from toolgate.cli import show
+from toolgate.cli.session import Config, Json, usage, with_gate
+from toolgate.errors import InvalidRequest
+from toolgate.tenancy.keys import FreshKey, Key, Role
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Make, list and revoke keys.")
+_COLUMNS = ("id", "role", "tenant", "agent")
+
+
+@app.command()
+def add(
+    role: Annotated[
+        Role, typer.Option("--role", help="An agent calls tools; an admin may also ask why.")
+    ],
+    tenant: Annotated[str, typer.Option("--tenant", help="The tenant it speaks for.")],
+    agent: Annotated[
+        str, typer.Option("--agent", help="The agent it speaks for; an admin needs none.")
+    ] = "",
+    create: Annotated[
+        bool, typer.Option("--create", metavar="", help="Put the tenant and agent on record first.")
+    ] = False,
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Make a key and show its secret, this once."""
+    if role is Role.AGENT and not agent:
+        raise usage("An agent's key names its agent: add --agent NAME.", json=json)
+
+    async def work(gate: Toolgate) -> FreshKey:
+        if create:
+            await _put_on_record(gate, tenant, agent)
+        try:
+            return await gate.tenancy.add_key(role, tenant=tenant, agent=agent)
+        except InvalidRequest as error:
+            if not create:
+                error.add_note("Put it on record together with its key: add --create.")
+            raise
+
+    fresh = with_gate(config, work, json=json)
+    if json:
+        show.as_json(_row(fresh.key) | {"secret": fresh.secret})
+        return
+    whose = f"agent {agent} of {tenant}" if agent else f"tenant {tenant}"
+    show.line(f"{fresh.key.id} is a key of {whose}. Its secret is shown this once; keep it:")
+    show.line(fresh.secret)
+
+
+@app.command("list")
+def list_(config: Config = None, json: Json = False) -> None:
+    """The keys that open something."""
+
+    async def work(gate: Toolgate) -> list[dict[str, Any]]:
+        held = [key for key in gate.tenancy.world.keys.values() if not key.revoked]
+        return [_row(key) for key in sorted(held, key=lambda key: (key.tenant, key.agent, key.id))]
+
+    rows = with_gate(config, work, json=json)
+    if json:
+        show.as_json(rows)
+    else:
+        show.table(_COLUMNS, [[row[column] for column in _COLUMNS] for row in rows])
+
+
+@app.command()
+def revoke(
+    id: Annotated[str, typer.Argument(help="The key's id, as toolgate keys list shows it.")],  # noqa: A002
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Make a key open nothing any more."""
+
+    async def work(gate: Toolgate) -> None:
+        await gate.tenancy.revoke_key(id)
+
+    with_gate(config, work, json=json)
+    if json:
+        show.as_json({"id": id, "revoked": True})
+    else:
+        show.line(f"{id} opens nothing any more.")
+
+
+async def _put_on_record(gate: Toolgate, tenant: str, agent: str) -> None:
+    # An agent that is there keeps its mode: a key must not widen what it may call.
+    if agent and (tenant, agent) not in gate.tenancy.world.capsules:
+        await gate.tenancy.set_agent(tenant, agent)
+    elif not agent:
+        await gate.tenancy.add_tenant(tenant)
+
+
+def _row(key: Key) -> dict[str, Any]:
+    return {"id": key.id, "role": str(key.role), "tenant": key.tenant, "agent": key.agent}

@@ -1,0 +1,136 @@
+"""Switching a tool on and off. The off switch works also when the definitions cannot be read."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from toolgate.bootstrap import Toolgate
+from toolgate.call import Caller
+from toolgate.cli import show
+from toolgate.cli.session import ending, load
+from toolgate.cli.state import NoSuchTool, find
+from toolgate.errors import CatalogError
+from toolgate.settings import Settings
+from toolgate.spec.names import EXPECTED, is_name
+from toolgate.spec.tool import ToolSpec
+
+_MOST_NAMED = 5
+_UNCHECKED = (
+    "The tool definitions cannot be read, so nobody checked that there is a tool of this name. "
+    "What is wrong with them: toolgate doctor"
+)
+
+
+class Switch(NamedTuple):
+    """One tool, on or off, for everyone, for a tenant or for one agent."""
+
+    tool: str
+    enabled: bool
+    tenant: str = ""
+    agent: str = ""
+
+    @property
+    def whom(self) -> str:
+        """For whom, in words."""
+        if self.agent:
+            return f"agent {self.agent} of {self.tenant}"
+        return f"tenant {self.tenant}" if self.tenant else "everyone"
+
+
+def turn(switch: Switch, config: Path | None, *, json: bool) -> list[str]:
+    """Do it, and say what stands in its way elsewhere."""
+
+    async def run() -> list[str]:
+        async with AsyncExitStack() as stack:
+            gate, checked = await _opened(load(config), switch.tool, stack)
+            await _put(gate, switch)
+            told = _in_the_way(gate, switch) if checked else [_UNCHECKED]
+            return [*told, *_elsewhere(gate, switch)]
+
+    with ending(json=json):
+        return asyncio.run(run())
+    raise AssertionError("an error always ends the command")
+
+
+async def _opened(settings: Settings, tool: str, stack: AsyncExitStack) -> tuple[Toolgate, bool]:
+    """The gate, and whether the tool is known to exist."""
+    try:
+        gate = await stack.enter_async_context(Toolgate.open(settings))
+    except CatalogError:
+        gate = await stack.enter_async_context(Toolgate.open(_without_definitions(settings)))
+        if gate.catalog.current.get(tool) is None:
+            if not is_name(tool):
+                raise NoSuchTool(f"No tool can be called that; write {EXPECTED}.") from None
+            # Stands for the definition, so that its flag is not taken for a typo.
+            gate.catalog.put("unread", [ToolSpec(name=tool)])
+            return gate, False
+    find(gate, tool)
+    return gate, True
+
+
+def _without_definitions(settings: Settings) -> Settings:
+    """The same store; of the definitions only what it holds itself."""
+    tools = settings.tools.model_copy(update={"files": (), "urls": ()})
+    return settings.model_copy(update={"tools": tools})
+
+
+async def _put(gate: Toolgate, switch: Switch) -> None:
+    tool, enabled, tenant, agent = switch
+    if agent:
+        kept = gate.tenancy.world.capsule(tenant, agent).overrides(tool)
+        await gate.tenancy.activate(tenant, agent, tool, enabled=enabled, overrides=kept)
+    elif tenant:
+        await gate.tenancy.set_tenant_tool(tenant, tool, enabled)
+    else:
+        await gate.tenancy.set_tool(tool, enabled)
+
+
+def _in_the_way(gate: Toolgate, switch: Switch) -> list[str]:
+    if not switch.enabled:
+        return []
+    reason = gate.catalog.current.unusable.get(switch.tool)
+    if reason is not None:
+        return [f"It still cannot run: {reason}."]
+    if not switch.agent:
+        return []
+    caller = Caller(tenant=switch.tenant, agent=switch.agent)
+    return [
+        f"It still may not be called: {verdict.reason}. To allow it: {verdict.remedy}"
+        for verdict in gate.explain(switch.tool, caller=caller).verdicts
+        if not verdict.allowed
+    ]
+
+
+def _elsewhere(gate: Toolgate, switch: Switch) -> list[str]:
+    """Who has a say of their own. A tenant's flag wins in both directions, an agent's only off."""
+    world = gate.tenancy.world
+    tool, enabled, tenant, agent = switch
+    told: list[str] = []
+    if not tenant:
+        flags = sorted(world.tenant_flags.items())
+        others = [f"tenant {one}" for one, own in flags if own.get(tool, enabled) != enabled]
+        if others:
+            verb, word = ("disable", "on") if not enabled else ("enable", "off")
+            told.append(
+                f"It stays {word} for {_listed(others)}; a tenant's own flag wins: "
+                f"toolgate tools {verb} {tool} --tenant NAME"
+            )
+    if enabled and not agent:
+        without = [
+            f"agent {one} of {whose}"
+            for (whose, one), capsule in sorted(world.capsules.items())
+            if whose == (tenant or whose) and not capsule.has(tool)
+        ]
+        if without:
+            told.append(
+                f"It stays off for {_listed(without)}: "
+                f"toolgate tools enable {tool} --tenant NAME --agent NAME"
+            )
+    return told
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    shown = ", ".join(names[:_MOST_NAMED])
+    return f"{shown} and {show.count(more, 'other')}" if more > 0 else shown

@@ -1,0 +1,126 @@
+"""How much, and for how long, a connection may send before anyone knows who it is."""
+
+from asyncio import TimerHandle, Transport
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from toolgate.server.problems import wire_problem
+
+MAX_HEADER_BYTES = 64 * 1024
+HEADER_SECONDS = 10.0
+# Longer than body.SECONDS, which ends with a sentence; this one ends what nobody reads.
+BODY_SECONDS = 40.0
+# More at once are told to come back later.
+MAX_CONCURRENT = 2_000
+# The parser copies an unfinished header with every piece, so it gets few and the count is exact.
+_PIECE = 16 * 1024
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """uvicorn's own, with an end to headers, to waiting and to targets that are not paths."""
+
+    # Bytes since the parser last had something to show for them.
+    _unfinished = 0
+    # How long what is being sent may take; nothing is being sent at 0.
+    _allowed = 0.0
+    _timed = 0.0
+    _timer: TimerHandle | None = None
+
+    def connection_made(self, transport: Transport) -> None:
+        """A connection that never says anything is not kept either."""
+        super().connection_made(transport)
+        self._allowed = HEADER_SECONDS
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is left to wait for."""
+        self._allowed = 0.0
+        self._watch()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser, and stop when a header has no end."""
+        for start in range(0, len(data), _PIECE):
+            piece = data[start : start + _PIECE]
+            self._unfinished += len(piece)
+            super().data_received(piece)
+            if self.transport.is_closing():
+                return
+            if self._unfinished > MAX_HEADER_BYTES:
+                self._refuse("headers_too_large")
+                return
+        # Line ends between two requests begin nothing, yet they end uvicorn's own waiting.
+        if self._unfinished and not self._allowed:
+            self._allowed = HEADER_SECONDS
+        self._watch()
+
+    def on_message_begin(self) -> None:
+        """A request's first byte."""
+        super().on_message_begin()
+        self._allowed = HEADER_SECONDS
+
+    def on_headers_complete(self) -> None:
+        """Who asks, and for what, is known."""
+        # A whole URL names a host that nothing here would compare with ours.
+        if not self.url.startswith(b"/"):
+            raise ValueError("the target is not a path")
+        self._unfinished = 0
+        self._allowed = BODY_SECONDS
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """The body's size is the reader's affair."""
+        self._unfinished = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """A request's last byte."""
+        self._unfinished = 0
+        self._allowed = 0.0
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  the parser's words help nobody
+        """Not HTTP, or not for us."""
+        self._refuse("malformed_request")
+
+    def shutdown(self) -> None:
+        """A request that is not whole has begun nothing; the end does not wait for it."""
+        super().shutdown()
+        if self._is_sending() and not self.pipeline:
+            self.transport.close()
+
+    def _watch(self) -> None:
+        """One timer for each part that takes more than one piece; most requests need none."""
+        if self._allowed == self._timed:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timed = self._allowed
+        if self._timed:
+            self._timer = self.loop.call_later(self._timed, self._expire)
+
+    def _expire(self) -> None:
+        self._timer, self._timed = None, 0.0
+        if self._is_answering():
+            # What comes after it can wait as long as the tool does.
+            self._watch()
+        else:
+            self.transport.close()
+
+    def _is_sending(self) -> bool:
+        return bool(self.cycle) and not self.cycle.response_complete and self.cycle.more_body
+
+    def _is_answering(self) -> bool:
+        """Whether a whole request waits for its answer."""
+        if self.pipeline:
+            return True
+        return bool(self.cycle) and not (self.cycle.response_complete or self.cycle.more_body)
+
+    def _refuse(self, code: str) -> None:
+        # Into the middle of another request's answer it would only be noise.
+        if not self._is_answering():
+            status, body = wire_problem(code)
+            head = b"content-type: application/problem+json\r\ncontent-length: %d\r\n" % len(body)
+            self.transport.write(STATUS_LINE[status] + head + b"connection: close\r\n\r\n" + body)
+        self.transport.close()

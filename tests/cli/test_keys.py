@@ -1,0 +1,75 @@
+"""`toolgate keys`: made for who is on record, shown once, and shut for good."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run, as_json
+from tests.house import STORE, open_gate
+from tests.server.serving import Serving
+from toolgate.tenancy.capsule import Mode
+from toolgate.tenancy.keys import digest
+
+FOR_BILLING = ["--role", "agent", "--tenant", "acme", "--agent", "billing"]
+
+
+@pytest.mark.req("V3", "V5")
+def test_a_key_opens_the_server_until_it_is_revoked(run: Run, tmp_path: Path) -> None:
+    made = as_json(run("keys", "add", *FOR_BILLING, "--create", "--json"))
+    with Serving(tmp_path) as server:
+        assert server.greeting["keys"] is None, "there is a key already"
+        assert server.get("/v1/tools", made["secret"]).status == 200
+    assert run("keys", "revoke", made["id"]).stdout == f"{made['id']} opens nothing any more.\n"
+    with Serving(tmp_path) as server:
+        assert server.get("/v1/tools", made["secret"]).status == 401
+
+
+@pytest.mark.req("V3")
+def test_a_secret_is_shown_once_and_a_digest_never(run: Run, tmp_path: Path) -> None:
+    told = run("keys", "add", *FOR_BILLING, "--create")
+    sentence, secret = told.stdout.splitlines()
+    assert "is a key of agent billing of acme" in sentence
+    assert secret.startswith("tg_agent_")
+    admin = as_json(run("keys", "add", "--role", "admin", "--tenant", "acme", "--json"))
+    rows = as_json(run("keys", "list", "--json"))
+    assert [(row["role"], row["tenant"], row["agent"]) for row in rows] == [
+        ("admin", "acme", ""),
+        ("agent", "acme", "billing"),
+    ]
+    assert all(row.keys() == {"id", "role", "tenant", "agent"} for row in rows)
+    listed = run("keys", "list").stdout + run("keys", "list", "--json").stdout
+    for hidden in (secret, admin["secret"]):
+        assert hidden not in listed
+        assert digest(hidden) not in listed
+        assert hidden.encode() not in (tmp_path / STORE).read_bytes()
+    assert admin["id"] in listed
+    assert as_json(run("keys", "revoke", admin["id"], "--json"))["revoked"] is True
+    assert admin["id"] not in run("keys", "list").stdout
+
+
+@pytest.mark.req("V3")
+def test_a_key_is_only_made_for_who_is_on_record(run: Run) -> None:
+    told = run("keys", "add", *FOR_BILLING)
+    assert told.exit_code == 1
+    assert "no agent 'billing' of tenant 'acme' on record" in told.stderr
+    assert "--create" in told.stderr
+    assert as_json(run("keys", "list", "--json")) == []
+    assert run("keys", "add", *FOR_BILLING, "--create").exit_code == 0
+    assert run("keys", "add", *FOR_BILLING).exit_code == 0
+    other = ["keys", "add", "--role", "admin", "--tenant", "umbrella"]
+    assert run(*other).exit_code == 1
+    assert run(*other, "--create").exit_code == 0
+
+
+@pytest.mark.req("G1")
+def test_a_new_key_does_not_widen_what_its_agent_may_call(run: Run, tmp_path: Path) -> None:
+
+    async def listed() -> None:
+        async with open_gate(tmp_path) as gate:
+            await gate.tenancy.set_agent("acme", "billing", Mode.LISTED)
+
+    asyncio.run(listed())
+    assert run("keys", "add", *FOR_BILLING, "--create").exit_code == 0
+    whom = ["--tenant", "acme", "--agent", "billing", "--json"]
+    assert as_json(run("tools", "list", *whom)) == []

@@ -1,0 +1,87 @@
+"""What `toolgate serve` prints can be pasted as it stands."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.server.serving import COMMAND, Serving
+
+
+@contextmanager
+def greeted(root: Path) -> Generator[str]:
+    """What it printed, while it runs."""
+    server = subprocess.Popen(
+        [*COMMAND, "serve", "--port", "0"], cwd=root, stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    try:
+        shown = ""
+        for line in server.stdout:
+            shown += line
+            if "Ctrl-C" in line:
+                break
+        yield shown
+    finally:
+        server.send_signal(signal.SIGINT)
+        assert server.wait(40) == 0
+        server.stdout.close()
+
+
+def after(heading: str, shown: str) -> str:
+    """The lines below a heading, up to the next empty one."""
+    return shown.split(f"{heading}\n", 1)[1].split("\n\n", 1)[0]
+
+
+def printed(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, timeout=50, check=True).stdout
+
+
+@pytest.mark.req("V2")
+def test_what_the_greeting_shows_runs_when_it_is_pasted(tmp_path: Path) -> None:
+    with greeted(tmp_path) as shown:
+        assert shown.startswith("toolgate listens on http://127.0.0.1:")
+        assert (shown.count("tg_admin_"), "\x1b[" in shown) == (1, False)
+        listed = orjson.loads(printed(["sh", "-c", after("List what the agent may call:", shown)]))
+        assert [tool["name"] for tool in listed["tools"]] == ["echo", "timestamp"]
+        called = orjson.loads(printed(["sh", "-c", after("Call a tool:", shown)]))
+        assert called["data"] == {"text": "hello"}
+        program = after("From Python:", shown)
+        asked = orjson.loads(printed([sys.executable, "-c", program]))
+        assert asked["data"] == {"text": "hello"}
+
+
+def test_a_public_address_stands_beside_the_one_it_is_bound_to(tmp_path: Path) -> None:
+    settings = '[server]\npublic_url = "https://tools.example"\n'
+    (tmp_path / "toolgate.toml").write_text(settings, "utf-8")
+    with greeted(tmp_path) as shown:
+        first, second = shown.splitlines()[:2]
+        assert first.startswith("toolgate listens on http://127.0.0.1:")
+        assert second == "Callers use https://tools.example"
+        assert "https://tools.example/v1/call" in shown
+    with Serving(tmp_path) as server:
+        assert server.greeting["url"] == "https://tools.example"
+        assert server.greeting["bound"].startswith("http://127.0.0.1:")
+
+
+def test_a_greeting_that_cannot_be_written_ends_the_server(tmp_path: Path) -> None:
+    if not os.path.exists("/dev/full"):  # noqa: PTH110
+        pytest.skip("skipped: no /dev/full here")
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [*COMMAND, "serve", "--port", "0"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=50,
+            check=False,
+        )
+    assert (ended.returncode, "Traceback" in ended.stderr) == (1, False)
+    assert "cannot be written" in ended.stderr
