@@ -79,7 +79,11 @@ async def test_without_validation_a_wrong_type_would_be_coerced(
     def passing(_self: object, inner: Any) -> Any:
         return inner
 
+    def untouched(call: Any) -> Any:
+        return call, b"{}"
+
     monkeypatch.setattr("toolgate.executor.validate.Validate.link", passing)
+    monkeypatch.setattr("toolgate.executor.record._settled", untouched)
     async with open_gate(tmp_path) as gate:
         gate.add(pay)
         output = await gate.call("pay", {"amount": "1", "to": "ann"}, caller=ME)

@@ -128,6 +128,11 @@ def _merged(parts: dict[str, tuple[ToolSpec, ...]]) -> dict[str, ToolSpec]:
     for specs in parts.values():
         for spec in specs:
             other = merged.setdefault(spec.name, spec)
+            if other is not spec and other.origin == spec.origin:
+                raise NameClash(
+                    f"{spec.name!r} is there twice, both times from {spec.origin}. Add it once, or "
+                    "give the second another name: add(function, name='…')."
+                )
             if other is not spec:
                 raise NameClash(
                     f"Two tools are called {spec.name!r}: one from {other.origin}, one from "

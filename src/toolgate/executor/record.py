@@ -8,7 +8,13 @@ import orjson
 
 from toolgate import clock
 from toolgate.call import Call, Output
-from toolgate.errors import ExecutionFailed, InvalidArguments, TimedOut, ToolgateError
+from toolgate.errors import (
+    ExecutionFailed,
+    InvalidArguments,
+    StoreUnavailable,
+    TimedOut,
+    ToolgateError,
+)
 from toolgate.executor.deadline import is_overdue
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.outcome import outcome
@@ -19,6 +25,8 @@ from toolgate.spec.effect import Effect
 
 log = logging.getLogger("toolgate.journal")
 _MOST_TEXT = 4_000
+# How long an outcome holds up a caller who has stopped waiting for it.
+_PATIENCE = 1.0
 
 
 class Record(Extension):
@@ -28,6 +36,8 @@ class Record(Extension):
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        # Held until they are written: the loop itself does not hold them.
+        self._late: set[asyncio.Task[None]] = set()
 
     def link(self, inner: Handler) -> Handler:
         """The effect decides whether the record goes before the call or behind it."""
@@ -44,7 +54,10 @@ class Record(Extension):
             except (Exception, asyncio.CancelledError) as error:
                 journal.note(_closed(_entry(call, args, State.STARTED), call, error))
                 raise
-            journal.note(_entry(call, args, State.SUCCEEDED, clock.unix_ns() - call.started_ns))
+            if output.call_id != call.id:
+                journal.note(_answered(_entry(call, args, State.STARTED), call))
+            else:
+                journal.note(_entry(call, args, State.SUCCEEDED, clock.unix_ns() - call.started_ns))
             return output
 
         return run
@@ -53,20 +66,31 @@ class Record(Extension):
         journal = self._journal
 
         async def run(call: Call) -> Output:
-            intent = _entry(call, _written(call), State.STARTED)
+            call, args = _settled(call)
+            intent = _entry(call, args, State.STARTED)
             try:
                 await journal.begin(intent)
             except asyncio.CancelledError as error:
                 # The intent may be on record, but nothing was tried.
                 closed = _closed(intent, call, error)
-                await self._end(msgspec.structs.replace(closed, state=State.FAILED))
+                await self._end(msgspec.structs.replace(closed, state=State.FAILED), _PATIENCE)
+                if is_overdue(error):
+                    raise StoreUnavailable(
+                        f"The store did not take the record of {call.spec.name!r} in time, so "
+                        "nothing ran. Try again when it is back."
+                    ) from None
                 raise
             try:
                 output = await inner(call)
-            except (Exception, asyncio.CancelledError) as error:
+            except asyncio.CancelledError as error:
+                await self._end(_closed(intent, call, error), _PATIENCE)
+                raise
+            except Exception as error:
                 await self._end(_closed(intent, call, error))
                 raise
-            if not await self._end(_closed(intent, call, None)):
+            ran = output.call_id == call.id
+            closed = _closed(intent, call, None) if ran else _answered(intent, call)
+            if not await self._end(closed):
                 raise ExecutionFailed(
                     f"{call.spec.name!r} ran, but its outcome could not be put on record. "
                     "Check what it did before you call it again."
@@ -75,10 +99,17 @@ class Record(Extension):
 
         return run
 
-    async def _end(self, entry: Entry) -> bool:
-        """Write the outcome, also when the caller has gone away; whether it is on record."""
+    async def _end(self, entry: Entry, patience: float | None = None) -> bool:
+        """Write the outcome, also when the caller has gone away; whether it is on record.
+
+        With patience, the writing goes on behind a caller who does not wait any longer.
+        """
+        writing = asyncio.ensure_future(self._journal.end(entry))
+        self._late.add(writing)
+        writing.add_done_callback(self._written_late)
         try:
-            await asyncio.shield(self._journal.end(entry))
+            async with asyncio.timeout(patience):
+                await asyncio.shield(writing)
         except Exception as error:  # noqa: BLE001  the store's trouble is not the tool's
             # The intent stays open, which nobody can take for a call that did not happen.
             log.error(  # noqa: TRY400  a trace would show the statement
@@ -86,6 +117,29 @@ class Record(Extension):
             )
             return False
         return True
+
+    def _written_late(self, writing: "asyncio.Task[None]") -> None:
+        self._late.discard(writing)
+        if not writing.cancelled():
+            # Whoever waited has been told; asked for here so that the loop does not warn.
+            writing.exception()
+
+
+def _settled(call: Call) -> tuple[Call, bytes]:
+    """The call with arguments that nobody else holds, as they are recorded and as they will run."""
+    raw = _written(call)
+    args = orjson.loads(raw)
+    if not call.spec.input_schema.is_valid(args):
+        raise InvalidArguments(call.spec.name, call.spec.input_schema.problems(args))
+    return msgspec.structs.replace(call, args=args), raw
+
+
+def _answered(entry: Entry, call: Call) -> Entry:
+    """An extension answered between here and the tool, which did not run."""
+    closed = _closed(entry, call, None)
+    return msgspec.structs.replace(
+        closed, state=State.FAILED, error_code="not_run", error_message="An extension answered."
+    )
 
 
 def _written(call: Call) -> bytes:
@@ -126,7 +180,10 @@ def _closed(entry: Entry, call: Call, error: BaseException | None) -> Entry:
     state, code, message = State.SUCCEEDED, "", ""
     if error is not None:
         state = outcome(entry.effect, error)
-        if isinstance(error, ToolgateError):
+        if isinstance(error, InvalidArguments):
+            # Its words show the arguments, which are not kept.
+            code, message = error.code, "The arguments were refused."
+        elif isinstance(error, ToolgateError):
             code, message = error.code, error.message[:_MOST_TEXT]
         elif is_overdue(error):
             code, message = TimedOut.code, "The call took too long."

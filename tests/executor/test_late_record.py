@@ -1,0 +1,120 @@
+"""A record that comes late, or is not the tool's: what the caller and the journal are told."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from toolgate import Call, Caller, Extension, Output, Priority, tool
+from toolgate.errors import StoreUnavailable
+from toolgate.ledger.entry import Entry
+from toolgate.testing.house import in_memory
+from toolgate.testing.journal import MemoryJournal
+
+ME = Caller(tenant="acme", agent="billing")
+
+
+class Hanging(MemoryJournal):
+    """A journal whose store takes a record and does not answer until it is let go."""
+
+    def __init__(self, *, at: str) -> None:
+        super().__init__()
+        self._at = at
+        self.asked, self.release, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def begin(self, entry: Entry) -> None:
+        await self._pause("begin")
+        await super().begin(entry)
+
+    async def end(self, entry: Entry) -> None:
+        await self._pause("end")
+        await super().end(entry)
+        self.ended.set()
+
+    async def _pause(self, where: str) -> None:
+        if where == self._at:
+            self.asked.set()
+            await self.release.wait()
+
+
+@pytest.mark.req("X4", "S3")
+async def test_a_store_that_hangs_before_the_call_ends_it_in_time_and_says_that_nothing_ran() -> (
+    None
+):
+    ran: list[str] = []
+
+    @tool(effect="irreversible", timeout=0.02)
+    async def pay() -> None:
+        ran.append("pay")
+
+    async with in_memory(pay, journal=Hanging(at="begin")) as gate:
+        with pytest.raises(StoreUnavailable, match="nothing ran"):
+            await gate.call("pay", caller=ME)
+    assert ran == []
+
+
+@pytest.mark.req("X4", "S3")
+async def test_an_outcome_that_cannot_be_written_does_not_outlast_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("toolgate.executor.record._PATIENCE", 0.01)
+
+    @tool(effect="irreversible", timeout=0.02)
+    async def pay() -> None:
+        await asyncio.Event().wait()
+
+    journal = Hanging(at="end")
+    async with in_memory(pay, journal=journal) as gate:
+        output = await gate.call("pay", caller=ME)
+        assert output.status == "unknown"
+        journal.release.set()
+        await journal.ended.wait()
+        assert [entry.state for entry in await journal.entries("acme")] == ["unknown"]
+
+
+@pytest.mark.req("X2", "S3")
+async def test_arguments_that_change_while_the_record_is_written_are_not_the_ones_that_run() -> (
+    None
+):
+    seen: list[int] = []
+
+    @tool(effect="irreversible")
+    async def pay(amount: int) -> None:
+        seen.append(amount)
+
+    journal = Hanging(at="begin")
+    args: dict[str, Any] = {"amount": 1}
+    async with in_memory(pay, journal=journal) as gate:
+        paying = asyncio.create_task(gate.call("pay", args, caller=ME))
+        await journal.asked.wait()
+        args["amount"] = 10**9
+        journal.release.set()
+        assert (await paying).ok
+    assert seen == [1]
+
+
+class Instead(Extension):
+    """Answers between the record and the tool."""
+
+    priority = Priority.LOW
+
+    def before(self, call: Call) -> Output:
+        return Output(status="skipped", data="not today", call_id=call.id)
+
+
+@pytest.mark.req("X3", "S3")
+@pytest.mark.parametrize("effect", ["pure", "irreversible"])
+async def test_a_tool_that_an_extension_answered_for_is_not_on_record_as_done(effect: Any) -> None:
+    ran: list[str] = []
+
+    @tool(effect=effect)
+    async def pay() -> None:
+        ran.append("pay")
+
+    journal = MemoryJournal()
+    async with in_memory(pay, journal=journal, extensions=[Instead()]) as gate:
+        assert (await gate.call("pay", caller=ME)).status == "skipped"
+        await journal.drain()
+        (entry,) = await journal.entries("acme")
+    assert (entry.state, entry.error_code) == ("failed", "not_run")
+    assert ran == []
