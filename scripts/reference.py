@@ -25,7 +25,7 @@ from toolgate.cli.main import COMMANDS, app
 from toolgate.errors import ApprovalPending, CallFailed, Superseded, ToolgateError
 from toolgate.gate.decision import Explanation
 from toolgate.ledger.journal import Journal
-from toolgate.server.problems import STATUS
+from toolgate.server.problems import STATUS, WIRE
 from toolgate.settings import SECTIONS
 from toolgate.spec.fields import FIELDS
 from toolgate.spec.tool import ToolSpec
@@ -49,7 +49,10 @@ _NOTE = "<!-- Written by `make docs` from the code. Do not edit. -->\n\n"
 
 def main() -> int:
     """Write or check every page."""
-    check = "--check" in sys.argv[1:]
+    check = sys.argv[1:] == ["--check"]
+    if sys.argv[1:] and not check:
+        print(__doc__)
+        return 2
     stale: list[str] = []
     for path, text in pages().items():
         file = ROOT / path
@@ -253,6 +256,11 @@ def error_codes() -> str:
         for kind in STATUS
         if kind is not ToolgateError and "code" in vars(kind)
     )
+    lines.append(
+        "\nThe server has a few more, about the request itself; the command line `wrong_usage`.\n\n"
+        "| code | HTTP | what it says |\n|---|---|---|\n"
+    )
+    lines.extend(f"| `{code}` | {status} | {told} |\n" for code, (status, told) in WIRE.items())
     return "".join(lines)
 
 

@@ -4,6 +4,7 @@ import asyncio
 import io
 import logging
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -27,6 +28,18 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 def broken() -> None:
     raise LookupError(CANARY)
+
+
+@pytest.mark.req("X5")
+def test_a_record_is_one_line_whatever_it_quotes(logged: io.StringIO) -> None:
+    forged = "x\r\nERROR toolgate: forged\x1b[2J\u2028"
+    logging.getLogger("toolgate.library").warning("tool failed with %s", forged)
+    kind = type(forged, (Exception,), {})
+    with closing(asyncio.new_event_loop()) as loop:
+        log.unhandled(loop, {"exception": kind(CANARY)})
+    first, second = logged.getvalue().splitlines()
+    assert first.endswith(r"x\r\nERROR toolgate: forged\x1b[2J\u2028")
+    assert r"x\r\nERROR toolgate: forged\x1b[2J\u2028" in second
 
 
 @pytest.mark.req("X5")

@@ -43,12 +43,30 @@ TOOLS = "tools:\n" + "".join(
 )
 
 
-@pytest.mark.req("X5")
-def test_a_tool_cannot_end_the_server_or_write_its_log(tmp_path: Path) -> None:
+GUARD_OFF = (
+    "from toolgate.server import app\n"
+    "app._is_the_end = lambda error: not isinstance(error, Exception)\n"
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "ending.yaml").write_text(TOOLS, "utf-8")
     (tmp_path / "ending_tools.py").write_text(MODULE, "utf-8")
-    with Serving(tmp_path) as server:
+    return tmp_path
+
+
+def test_without_the_guard_uvicorn_would_answer(root: Path) -> None:
+    with Serving(root, before=GUARD_OFF) as server:
+        answer = server.call("later", {"kind": "own"}, key=server.greeting["keys"]["agent"])
+        assert (answer.status, answer.text) == (500, "Internal Server Error")
+        assert "Exception in ASGI" in server.log
+
+
+@pytest.mark.req("X5")
+def test_a_tool_cannot_end_the_server_or_write_its_log(root: Path) -> None:
+    with Serving(root) as server:
         key = server.greeting["keys"]["agent"]
         for tool in ("later", "now"):
             for kind in ("interrupt", "exit", "own", "cancelled"):
@@ -59,5 +77,7 @@ def test_a_tool_cannot_end_the_server_or_write_its_log(tmp_path: Path) -> None:
                 assert server.get("/healthz").status == 200
         log = server.log
         assert server.stop() == 0
+    assert "a request failed with KeyboardInterrupt in ending_tools, line" in log
+    assert r"a request failed with Own\nERROR forged: line in ending_tools, line" in log
     for leak in (CANARY, "Traceback", "Exception in ASGI", "\nERROR forged"):
         assert leak not in log

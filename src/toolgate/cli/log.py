@@ -8,10 +8,22 @@ from typing import Any
 from toolgate.server.place import kind_of, place_of
 
 log = logging.getLogger("toolgate")
+# What would begin another line, or speak to the terminal.
+_CONTROL = {
+    **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))},
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+    0x2028: "\\u2028",
+    0x2029: "\\u2029",
+}
 
 
 class _Brief(logging.Formatter):
     """Also for records of libraries, which log whole traces."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the name is logging's
+        """One line, whatever names it was given."""
+        return super().formatMessage(record).translate(_CONTROL)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  the name is logging's
         """Kind and place."""

@@ -1,5 +1,6 @@
 """Python functions: added by a program, named in a tool file, or built in."""
 
+import asyncio
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
@@ -67,7 +68,9 @@ class PythonProvider:
                     result = await result
         except ToolError:
             raise
-        except (Exception, SystemExit) as error:
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:
             raise execution_failed(call, error) from error
         return result if type(result) in _ALREADY_JSON else _as_json(call, result)
 

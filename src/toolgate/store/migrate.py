@@ -40,6 +40,9 @@ async def state(database: Database) -> Literal["current", "empty", "old"]:
         if _is_current(connection):
             _check(connection)
             return "current"
+        from toolgate.store import upgrade  # noqa: PLC0415  alembic, which most starts do without
+
+        _refuse_strangers(connection, upgrade.known_versions())
         return "old" if _found(connection) else "empty"
 
     return await database.read(work)
@@ -68,8 +71,13 @@ def _upgrade(connection: Connection) -> None:
 
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    _refuse_strangers(connection, upgrade.known_versions())
+    upgrade.upgrade(connection)
+
+
+def _refuse_strangers(connection: Connection, known: set[str]) -> None:
     version = _version(connection)
-    if version is not None and version not in upgrade.known_versions():
+    if version is not None and version not in known:
         raise StoreMismatch(
             f"The database is at version {version!r}, which this toolgate does not know: "
             "a newer one has used it. Start that version, or restore a backup from before."
@@ -82,7 +90,6 @@ def _upgrade(connection: Connection) -> None:
                 f"The database has tables ({shown}) but no version of ours: it is half "
                 "migrated, or not toolgate's. Restore a backup, or use an empty one in [store] url."
             )
-    upgrade.upgrade(connection)
 
 
 def _check(connection: Connection) -> None:
