@@ -46,6 +46,10 @@ TOOLS = "tools:\n" + "".join(
 GUARD_OFF = (
     "from toolgate.server import app\n"
     "app._is_the_end = lambda error: not isinstance(error, Exception)\n"
+    "from toolgate.providers import python\n"
+    "def through(call, error):\n"
+    "    raise error\n"
+    "python.execution_failed = through\n"
 )
 
 
@@ -77,7 +81,7 @@ def test_a_tool_cannot_end_the_server_or_write_its_log(root: Path) -> None:
                 assert server.get("/healthz").status == 200
         log = server.log
         assert server.stop() == 0
-    assert "a request failed with KeyboardInterrupt in ending_tools, line" in log
-    assert r"a request failed with Own\nERROR forged: line in ending_tools, line" in log
+    assert "tool later failed with KeyboardInterrupt in later, line" in log
+    assert r"tool later failed with Own\nERROR forged: line in later, line" in log
     for leak in (CANARY, "Traceback", "Exception in ASGI", "\nERROR forged"):
         assert leak not in log
