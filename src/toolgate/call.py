@@ -138,4 +138,4 @@ _sequence = itertools.count()
 
 def new_call_id(started_ns: int) -> str:
     """An id that sorts by time and is unique over processes. Not a secret."""
-    return f"call_{started_ns:016x}{_process}{next(_sequence) & 0xFFFF:04x}"
+    return f"call_{started_ns:x}{_process}{next(_sequence) & 0xFFFF:04x}"

@@ -32,7 +32,7 @@ from toolgate.store.tables import call_pages
 pytestmark = pytest.mark.req("D1", "O2")
 CALLER = Caller(tenant="acme", agent="clerk")
 PASSWORD = "s3cret-pass"  # noqa: S105  a canary
-CROWD = 2_000
+CROWD = 10_000
 
 
 @contextmanager

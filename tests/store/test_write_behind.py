@@ -25,7 +25,7 @@ from toolgate.store.tables import call_pages
 
 pytestmark = pytest.mark.req("D1", "O2")
 T = TypeVar("T")
-CROWD = 2_000
+CROWD = 10_000
 
 
 def on_disk(connection: Connection) -> int:

@@ -24,7 +24,7 @@ from toolgate.store.tables import tool_execution_log as log
 from toolgate.store.text import storable
 
 _log = logging.getLogger("toolgate.journal")
-_CROWD = 2_000
+_CROWD = 10_000
 _EVERY = 0.1
 # Larger arguments are digested at once: a crowd of them would fill the memory.
 _SMALL = 4_096
