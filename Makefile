@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # 0 where only what this machine has should be tested; CI sets 1.
 export TOOLGATE_REQUIRE_SERVICES ?= 0
 
-.PHONY: run test install check services bench lock docs clean
+.PHONY: run test install check services bench chaos lock docs clean
 
 run: install
 	@$(BIN)/toolgate serve
@@ -31,6 +31,15 @@ services: $(VENV)/.dev
 
 bench: $(VENV)-bench/.done
 	@$(VENV)-bench/bin/python -m benchmarks
+
+# Kills writers and migrations, fills disks and stops servers, over and over; CI runs each once.
+ROUNDS ?= 10
+chaos: $(VENV)/.dev
+	@for round in $$(seq $(ROUNDS)); do \
+	  echo "round $$round of $(ROUNDS)"; \
+	  $(BIN)/python -m pytest -q -n 2 tests/store/test_group_commit.py tests/store/test_migrate.py \
+	    tests/store/test_outage.py tests/store/test_write_behind.py tests/server/test_lifecycle.py || exit 1; \
+	done
 
 docs: $(VENV)/.dev
 	@$(BIN)/python -m scripts.reference

@@ -10,8 +10,3 @@ unix_ns = time.time_ns
 def utc_now() -> datetime:
     """Now, with its zone; microseconds."""
     return datetime.now(UTC)
-
-
-def from_unix_ns(ns: int) -> datetime:
-    """The moment that `unix_ns` read."""
-    return datetime.fromtimestamp(ns / 1e9, UTC)
