@@ -2,6 +2,8 @@
 
 import itertools
 import os
+from collections.abc import Iterable
+from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -24,8 +26,66 @@ def _texts(of: str, **fields: object) -> None:
             raise InvalidRequest(f"{name!r} of a {of} is a text, not a {type(value).__name__}.")
 
 
+def _selectors(of: str, allow: object, deny: object) -> None:
+    for name, given in (("allow", allow), ("deny", deny)):
+        if name == "allow" and given is None:
+            continue
+        if type(given) is not tuple or any(type(one) is not str or not one for one in given):
+            raise InvalidRequest(
+                f"{name!r} of a {of} is a tuple of tool names and selectors: ('group:read',)."
+            )
+
+
+class Action(StrEnum):
+    """What a caller wants with a tool: to see it, to run it, to add it."""
+
+    VIEW = "tool.view"
+    REQUEST = "tool.request"
+    ENABLE = "tool.enable"
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
+    """The task a call belongs to. It can only take tools away.
+
+    `allow` and `deny` hold tool names and selectors such as `group:read`; `facts` is for policies.
+    """
+
+    read_only: bool = False
+    no_web: bool = False
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str | int | float | bool], ...] = ()
+
+    def __post_init__(self) -> None:
+        """What is misspelt or of another type would be believed to hold."""
+        if type(self.read_only) is not bool or type(self.no_web) is not bool:
+            raise InvalidRequest("'read_only' and 'no_web' of a context are true or false.")
+        _selectors("context", self.allow, self.deny)
+        for fact in self.facts:
+            if len(fact) != 2 or type(fact[0]) is not str or type(fact[1]) not in _FACT:
+                raise InvalidRequest("'facts' of a context are texts with a text, number or flag.")
+
+
+class Delegation(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of delegation: the agent that handed its task on, and what it let go with it."""
+
+    by: str
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """A delegation by nobody would narrow nothing."""
+        plain("agent", self.by)
+        _selectors("delegation", self.allow, self.deny)
+
+
+NO_CONTEXT = Context()
+_FACT = frozenset({str, int, float, bool})
+_MOST_STEPS = 32
+
+
 class Caller(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
-    """Who calls. A door makes it from what it has verified; a tenant is never left out."""
+    """Who calls, and for which task. A door makes it from what it has verified."""
 
     tenant: str
     agent: str = ""
@@ -33,6 +93,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     persona: str = ""
     roles: tuple[str, ...] = ()
     session: str = ""
+    context: Context = NO_CONTEXT
+    delegation: tuple[Delegation, ...] = ()
 
     def __post_init__(self) -> None:
         """Only names that an operator can set a flag on: `Acme` must not slip past `acme`'s."""
@@ -42,6 +104,21 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         _texts("Caller", user=self.user, persona=self.persona, session=self.session)
         if type(self.roles) is not tuple or any(type(role) is not str for role in self.roles):
             raise InvalidRequest("The roles of a Caller are a tuple of texts: ('finance',).")
+        if type(self.context) is not Context:
+            raise InvalidRequest("The context of a Caller is a Context(read_only=True).")
+        if len(self.delegation) > _MOST_STEPS:
+            raise InvalidRequest(f"A task can be handed on {_MOST_STEPS} times, not more.")
+
+    def delegate(
+        self, agent: str, *, allow: Iterable[str] | None = None, deny: Iterable[str] = ()
+    ) -> "Caller":
+        """This caller's task in the hands of another agent, with at most the same tools."""
+        step = Delegation(
+            by=self.agent,
+            allow=None if allow is None else tuple(allow),
+            deny=tuple(deny),
+        )
+        return msgspec.structs.replace(self, agent=agent, delegation=(*self.delegation, step))
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,13 +135,18 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """The gate's yes: what was decided, on which catalog and world. Only `gate` builds one."""
+    """The gate's yes: what was decided, on which catalog, world and policy.
+
+    Only `gate` builds one. `decision` names the decision on record.
+    """
 
     caller: Caller
     spec: ToolSpec
     catalog_revision: int
     tenancy_revision: int
     needs_a_person: bool
+    policy_revision: str = ""
+    decision: str = ""
 
 
 class Call(msgspec.Struct, frozen=True):

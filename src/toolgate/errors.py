@@ -6,6 +6,7 @@
     │   ├── InvalidSpecs           invalid_specs          every problem at once
     │   ├── NameClash              name_clash             names both sources
     │   └── SourceUnavailable      source_unavailable     the last good part stays     (retry)
+    ├── InvalidPolicy              invalid_policy         the last good policy stays
     ├── StoreError
     │   ├── StoreUnavailable       store_unavailable      no record, no side effect    (retry)
     │   └── StoreMismatch          store_mismatch         newer, foreign or half-migrated
@@ -13,6 +14,8 @@
     │   ├── Unauthenticated        unauthenticated
     │   ├── ToolNotFound           tool_not_found         missing and hidden look alike
     │   ├── PermissionDenied       permission_denied      with phase and reason
+    │   ├── PolicyUnavailable      policy_unavailable     nobody can tell, so no       (retry)
+    │   ├── RelationsUnavailable   relations_unavailable  nobody can tell, so no       (retry)
     │   ├── InvalidArguments       invalid_arguments      with JSON pointers
     │   ├── InvalidRequest         invalid_request        the envelope around the arguments
     │   ├── UnsupportedProvider    unsupported_provider
@@ -89,6 +92,18 @@ class SourceUnavailable(CatalogError):
     retryable = True
 
 
+class InvalidPolicy(ToolgateError):
+    """A policy cannot be used; correct what each line names. The last good one stays."""
+
+    code = "invalid_policy"
+
+    def __init__(self, problems: Sequence[object]) -> None:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        listed = "\n".join(f"  {problem}" for problem in problems)
+        super().__init__(f"{count} in the policies; nothing was loaded:\n{listed}")
+        self.problems = tuple(problems)
+
+
 class StoreError(ToolgateError):
     """Something is wrong with the store."""
 
@@ -137,6 +152,20 @@ class PermissionDenied(CallRefused):
         super().__init__(message, phase=phase, reason=reason)
         self.phase = phase
         self.reason = reason
+
+
+class PolicyUnavailable(CallRefused):
+    """The policy engine did not say yes or no; nothing ran. Try again, or look at its health."""
+
+    code = "policy_unavailable"
+    retryable = True
+
+
+class RelationsUnavailable(CallRefused):
+    """The relations engine did not answer; nothing ran. Try again, or look at its health."""
+
+    code = "relations_unavailable"
+    retryable = True
 
 
 class InvalidArguments(CallRefused):

@@ -10,9 +10,17 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, Self, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from toolgate.errors import SettingsInvalid
 
@@ -36,6 +44,18 @@ def _store_url(url: str) -> str:
 def _http_url(url: str) -> str:
     if url and not _HTTP.match(url):
         raise ValueError("write an address such as https://HOST or http://HOST:PORT")
+    return url.rstrip("/")
+
+
+def _redis_url(url: str) -> str:
+    if url and not re.match(r"rediss?://.", url):
+        raise ValueError("write redis://HOST:PORT or rediss://HOST:PORT")
+    return url
+
+
+def _grpc_url(url: str) -> str:
+    if url and not re.match(r"grpcs?://[^/:?#\s]", url):
+        raise ValueError("write grpc://HOST:PORT, or grpcs://HOST:PORT with TLS")
     return url.rstrip("/")
 
 
@@ -99,6 +119,94 @@ class Tools(_Part):
     )
 
 
+class Policy(_Part):
+    """The last phase of the gate: layers, personas and Rego."""
+
+    engine: Literal["rego", "opa"] = Field(
+        "rego", description="`rego` decides in this process, `opa` asks a server."
+    )
+    path: str = Field("policies", description="The folder with your Rego files and their data.")
+    mode: Literal["enforce", "observe"] = Field(
+        "enforce",
+        description="`observe` records what this phase would have refused, and lets it pass.",
+    )
+    bundled: bool = Field(
+        True, description="Whether your files extend the bundled policy, or stand in its place."
+    )
+    refresh: Seconds = Field(
+        1.0,
+        ge=0,
+        le=86_400,
+        strict=False,
+        description="Seconds after which files are looked at again; 0 looks only at the start.",
+    )
+    url: Annotated[str, AfterValidator(_http_url)] = Field(
+        "", description="The address of the OPA server."
+    )
+    token_env: str = Field(
+        "", description="The environment variable that holds the OPA server's token."
+    )
+    push: bool = Field(
+        True,
+        description="Whether the policy is sent to the OPA server, or is there by a bundle of its.",
+    )
+    timeout: Seconds = Field(
+        1.0, gt=0, le=60, strict=False, description="Seconds that a server may take to decide."
+    )
+    unlisted_personas_may_add: bool = Field(
+        False, description="Whether a persona that nobody has spoken of may add tools."
+    )
+
+    @model_validator(mode="after")
+    def _server_has_an_address(self) -> Self:
+        if self.engine == "opa" and not self.url:
+            raise ValueError('engine = "opa" needs url = "http://HOST:8181"')
+        return self
+
+
+class Relations(_Part):
+    """The third phase of the gate: who stands how to which tool."""
+
+    engine: Literal["off", "store", "spicedb"] = Field(
+        "off", description="`store` keeps relations here, `spicedb` in a server."
+    )
+    url: Annotated[str, AfterValidator(_grpc_url)] = Field(
+        "", description="The address of SpiceDB: `grpc://HOST:PORT`, or `grpcs://` with TLS."
+    )
+    token_env: str = Field(
+        "", description="The environment variable that holds SpiceDB's preshared key."
+    )
+    timeout: Seconds = Field(
+        1.0, gt=0, le=60, strict=False, description="Seconds that SpiceDB may take to answer."
+    )
+
+    @model_validator(mode="after")
+    def _server_has_an_address(self) -> Self:
+        if self.engine == "spicedb" and not (self.url and self.token_env):
+            raise ValueError(
+                'engine = "spicedb" needs url = "grpc://HOST:50051" and '
+                'token_env = "THE_VARIABLE_WITH_ITS_KEY"'
+            )
+        return self
+
+
+class Cache(_Part):
+    """How long decisions are believed, and where nodes share them."""
+
+    url: Annotated[str, AfterValidator(_redis_url)] = Field(
+        "", description="`redis://…`; empty keeps everything in this process."
+    )
+    schema_ttl: Seconds = Field(
+        3_600, gt=0, le=86_400, strict=False, description="Seconds for a definition."
+    )
+    enabled_ttl: Seconds = Field(
+        300, gt=0, le=86_400, strict=False, description="Seconds for flags and capsules."
+    )
+    permission_ttl: Seconds = Field(
+        60, gt=0, le=3_600, strict=False, description="Seconds for a decision."
+    )
+
+
 class Toolbox(_Part):
     """How calls run."""
 
@@ -112,6 +220,9 @@ class Settings(_Part):
 
     server: Server = Field(default_factory=Server.model_construct)
     store: Store = Field(default_factory=Store.model_construct)
+    policy: Policy = Field(default_factory=Policy.model_construct)
+    relations: Relations = Field(default_factory=Relations.model_construct)
+    cache: Cache = Field(default_factory=Cache.model_construct)
     tools: Tools = Field(default_factory=Tools.model_construct)
     toolbox: Toolbox = Field(default_factory=Toolbox.model_construct)
     root: Path = Field(default_factory=Path.cwd, exclude=True, strict=False)
@@ -124,12 +235,15 @@ class Settings(_Part):
 SECTIONS: Mapping[str, type[_Part]] = {
     "server": Server,
     "store": Store,
+    "policy": Policy,
+    "relations": Relations,
+    "cache": Cache,
     "tools": Tools,
     "toolbox": Toolbox,
 }
 # Announced, and refused until it does something: a key that is silently ignored is a lie.
 LATER = frozenset(
-    {"cache", "policy", "relations", "queue", "sandbox", "mcp", "providers", "learning"}
+    {"queue", "sandbox", "mcp", "providers", "learning"}
 ) | {
     ("tools", "plugins"),
     ("tools", "roots"),
@@ -243,6 +357,8 @@ def _typed(path: tuple[str, ...], value: str) -> Any:
     current = field.default if field is not None else ""
     if isinstance(current, tuple):
         return tuple(part.strip() for part in value.split(",") if part.strip())
+    if isinstance(current, bool):
+        return {"true": True, "false": False}.get(value.lower(), value)
     if isinstance(current, (int, float)):
         try:
             return int(value) if isinstance(current, int) else float(value)
@@ -284,13 +400,14 @@ def _misnamed(environment: Mapping[str, str]) -> Iterator[Problem]:
 
 def _written_secrets(values: Mapping[str, Any], places: _Places) -> Iterator[Problem]:
     """Secrets are named by the environment, never written in the file."""
-    store = values.get("store")
-    url = cast("dict[str, Any]", store).get("url") if isinstance(store, dict) else None
-    if isinstance(url, str) and re.match(r"\w+://[^/@]*:[^/@]+@", url):
-        yield Problem(
-            places(("store", "url")),
-            f"store.url holds a password; leave it out here and set {PREFIX}STORE__URL",
-        )
+    for name, keys in values.items():
+        url = cast("dict[str, Any]", keys).get("url") if isinstance(keys, dict) else None
+        if isinstance(url, str) and re.match(r"\w+://[^/@]*:[^/@]+@", url):
+            variable = f"{PREFIX}{name.upper()}__URL"
+            yield Problem(
+                places((name, "url")),
+                f"{name}.url holds a password; leave it out here and set {variable}",
+            )
 
 
 def _suggest(shown: str, given: str, known: Mapping[str, Any]) -> str:

@@ -105,6 +105,8 @@ tool_execution_log = sa.Table(
     sa.Column("error_code", sa.Text, nullable=False),
     sa.Column("error_message", sa.Text, nullable=False),
     sa.Column("created_ns", sa.BigInteger, nullable=False),
+    # The row of `decisions` that let it pass.
+    sa.Column("decision_id", sa.Text, nullable=False, server_default=""),
     sa.Index(None, "tool_name", "created_ns"),
     sa.Index(None, "tenant_id", "created_ns"),
     # Ids sort by time, so rows are appended to the one tree that the key needs anyway.
@@ -177,6 +179,10 @@ api_keys = sa.Table(
     sa.Column("role", sa.Text, nullable=False),
     sa.Column("tenant_id", sa.Text, nullable=False),
     sa.Column("agent_id", sa.Text, nullable=False),
+    # Whom the key stands for beyond its agent.
+    sa.Column("user_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("persona_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("roles", Json, nullable=False, server_default="[]"),
     sa.Column("revoked", sa.Boolean, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
 )
@@ -186,4 +192,113 @@ revisions = sa.Table(
     metadata,
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("value", sa.BigInteger, nullable=False),
+)
+
+# What a role, or everybody, is left with. Empty tenant: in every tenant; empty role: everybody.
+policy_layers = sa.Table(
+    "policy_layers",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("role", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    # NULL: this layer allows all that the others leave.
+    sa.Column("allow", Json),
+    sa.Column("deny", Json, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+)
+
+personas = sa.Table(
+    "personas",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("can_add_tools", sa.Boolean, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+)
+
+policy_modules = sa.Table(
+    "policy_modules",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+)
+
+relations = sa.Table(
+    "relations",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    # The subject first: a question starts from who asks.
+    sa.Column("subject_kind", sa.Text, primary_key=True),
+    sa.Column("subject", sa.Text, primary_key=True),
+    sa.Column("subject_relation", sa.Text, primary_key=True),
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("relation", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Index(None, "tenant_id", "kind", "name"),
+    sqlite_with_rowid=False,
+)
+
+# How fresh relations that are kept elsewhere have to be read, by tenant.
+relation_tokens = sa.Table(
+    "relation_tokens",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("token", sa.Text, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+)
+
+audit_log = sa.Table(
+    "audit_log",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at_ns", sa.BigInteger, nullable=False),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("why", sa.Text, nullable=False),
+    # Empty: it concerns everyone.
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("change", sa.Text, nullable=False),
+    sa.Column("details", Json, nullable=False),
+    sa.Index(None, "tenant_id", "id"),
+)
+
+# Each decision once, whatever the number of calls that it let pass; calls name it.
+decisions = sa.Table(
+    "decisions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("first_ns", sa.BigInteger, nullable=False),
+    sa.Column("last_ns", sa.BigInteger, nullable=False),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("tool_name", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("allowed", sa.Boolean, nullable=False),
+    # Let pass because the policy only observes.
+    sa.Column("observed", sa.Boolean, nullable=False),
+    sa.Column("phase", sa.Text, nullable=False),
+    sa.Column("rule", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("policy_revision", sa.Text, nullable=False),
+    # What the policy was asked, as JSON: enough to ask again.
+    sa.Column("input", sa.Text, nullable=False),
+    sa.Index(None, "tenant_id", "last_ns"),
+    sa.Index(None, "last_ns"),
+)
+
+# What a session did, for policies that look back. Kept for a day, and only while one does.
+session_calls = sa.Table(
+    "session_calls",
+    metadata,
+    sa.Column("call_id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("session_id", sa.Text, nullable=False),
+    sa.Column("turn_group", sa.Text, nullable=False),
+    sa.Column("tool_name", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("args", sa.Text, nullable=False),
+    sa.Column("created_ns", sa.BigInteger, nullable=False),
+    sa.Index(None, "tenant_id", "session_id", "created_ns"),
+    sa.Index(None, "tenant_id", "turn_group", "created_ns"),
+    sa.Index(None, "created_ns"),
 )

@@ -7,6 +7,8 @@ import msgspec
 
 from toolgate.tenancy.capsule import NO_OVERRIDES, Mode
 from toolgate.tenancy.keys import Key
+from toolgate.tenancy.layer import Layer
+from toolgate.tenancy.relation import Relation
 
 
 class SetToolFlag(msgspec.Struct, frozen=True):
@@ -48,6 +50,65 @@ class SetActivation(msgspec.Struct, frozen=True):
     overrides: Mapping[str, Any] = NO_OVERRIDES
 
 
+class RemoveAgent(msgspec.Struct, frozen=True):
+    """An agent is gone, with its capsule and its keys. There must be one."""
+
+    tenant: str
+    agent: str
+
+
+class SetLayer(msgspec.Struct, frozen=True):
+    """A layer under its name, for everybody or for a role (`role` not empty).
+
+    Of one tenant, or of all (`tenant` empty). `None` takes it away.
+    """
+
+    name: str
+    layer: Layer | None
+    role: str = ""
+    tenant: str = ""
+
+
+class SetPersona(msgspec.Struct, frozen=True):
+    """Whether a persona may add tools; `None` takes back what was said."""
+
+    persona: str
+    can_add_tools: bool | None
+
+
+class SetRestriction(msgspec.Struct, frozen=True):
+    """A persona is kept from a tool, or not any more; `None` takes the row away."""
+
+    persona: str
+    tool: str
+    allowed: bool | None
+    reason: str = ""
+
+
+class SetRelations(msgspec.Struct, frozen=True):
+    """Relations of one tenant: some are there, some are not. Neither has to be new."""
+
+    tenant: str
+    add: tuple[Relation, ...] = ()
+    remove: tuple[Relation, ...] = ()
+
+
+class MarkRelations(msgspec.Struct, frozen=True):
+    """Relations that are kept elsewhere have changed; the token says how fresh to read them."""
+
+    tenant: str
+    token: str
+    add: tuple[Relation, ...] = ()
+    remove: tuple[Relation, ...] = ()
+
+
+class SetPolicyModule(msgspec.Struct, frozen=True):
+    """A Rego module in the store, beside those in files; `None` takes it away."""
+
+    name: str
+    text: str | None
+
+
 class AddKey(msgspec.Struct, frozen=True):
     """A key's digest and what it is bound to, which must be on record."""
 
@@ -70,6 +131,13 @@ Change = (
     | AddTenant
     | SetAgent
     | SetActivation
+    | RemoveAgent
+    | SetLayer
+    | SetPersona
+    | SetRestriction
+    | SetRelations
+    | MarkRelations
+    | SetPolicyModule
     | AddKey
     | FirstKeys
     | RevokeKey

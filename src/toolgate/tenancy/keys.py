@@ -10,20 +10,27 @@ from toolgate.errors import InvalidRequest
 
 
 class Role(StrEnum):
-    """What the holder of a key may do."""
+    """What the holder of a key may do: run the house, run one tenant, or call tools."""
 
     ADMIN = "admin"
+    TENANT_ADMIN = "tenant_admin"
     AGENT = "agent"
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """A key on record. An agent's key is bound to its tenant and agent."""
+    """A key on record. An agent's key is bound to its tenant and agent.
+
+    `user`, `persona` and `roles` are whom it stands for beyond that.
+    """
 
     id: str
     digest: str
     role: Role
     tenant: str = ""
     agent: str = ""
+    user: str = ""
+    persona: str = ""
+    roles: tuple[str, ...] = ()
     revoked: bool = False
 
 
@@ -34,7 +41,15 @@ class FreshKey(msgspec.Struct, frozen=True):
     secret: str
 
 
-def make(role: Role, *, tenant: str = "", agent: str = "") -> FreshKey:
+def make(
+    role: Role,
+    *,
+    tenant: str = "",
+    agent: str = "",
+    user: str = "",
+    persona: str = "",
+    roles: tuple[str, ...] = (),
+) -> FreshKey:
     """A key with 256 bits of randomness, recognisable by its prefix."""
     secret = f"tg_{role}_{secrets.token_urlsafe(32)}"
     key = Key(
@@ -43,6 +58,9 @@ def make(role: Role, *, tenant: str = "", agent: str = "") -> FreshKey:
         role=role,
         tenant=tenant,
         agent=agent,
+        user=user,
+        persona=persona,
+        roles=roles,
     )
     return FreshKey(key, secret)
 

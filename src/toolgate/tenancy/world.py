@@ -1,4 +1,4 @@
-"""Who there is, at one moment: flags, capsules and keys in an immutable snapshot."""
+"""Who there is, at one moment: an immutable snapshot, in parts that are replaced one by one."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -7,24 +7,56 @@ import msgspec
 
 from toolgate.tenancy.capsule import EVERYTHING, Capsule
 from toolgate.tenancy.keys import Key
+from toolgate.tenancy.layer import Layer, LayerKey
+from toolgate.tenancy.persona import UNLISTED, Persona
 
-_NOTHING: Mapping[str, bool] = MappingProxyType({})
+_NO_LAYERS: Mapping[LayerKey, Layer] = MappingProxyType({})
+
+
+class Everyone(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds in every tenant."""
+
+    flags: Mapping[str, bool] = MappingProxyType({})
+    layers: Mapping[LayerKey, Layer] = _NO_LAYERS
+    personas: Mapping[str, Persona] = MappingProxyType({})
+    # Rego modules that are kept in the store, by name.
+    policies: Mapping[str, str] = MappingProxyType({})
+
+
+class Tenant(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds in one tenant."""
+
+    flags: Mapping[str, bool] = MappingProxyType({})
+    capsules: Mapping[str, Capsule] = MappingProxyType({})
+    layers: Mapping[LayerKey, Layer] = _NO_LAYERS
+    # The revision of the last change of its relations, and how fresh to read those kept elsewhere.
+    relations: int = 0
+    relations_token: str = ""
+
+
+NOBODY = Tenant()
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
     """A revision of everything an operator has said about tenants, agents and tools."""
 
     revision: int = 0
-    tenants: frozenset[str] = frozenset()
-    tool_flags: Mapping[str, bool] = MappingProxyType({})
-    tenant_flags: Mapping[str, Mapping[str, bool]] = MappingProxyType({})
-    capsules: Mapping[tuple[str, str], Capsule] = MappingProxyType({})
+    everyone: Everyone = Everyone()
+    tenants: Mapping[str, Tenant] = MappingProxyType({})
     keys: Mapping[str, Key] = MappingProxyType({})
+
+    def tenant(self, name: str) -> Tenant:
+        """The tenant's part; one that is not on record has nothing of its own."""
+        return self.tenants.get(name, NOBODY)
 
     def capsule(self, tenant: str, agent: str) -> Capsule:
         """The agent's capsule; one that has none takes what its tenant has."""
-        return self.capsules.get((tenant, agent), EVERYTHING)
+        return self.tenant(tenant).capsules.get(agent, EVERYTHING)
 
     def flags(self, tenant: str) -> Mapping[str, bool]:
         """The tenant's own flags."""
-        return self.tenant_flags.get(tenant, _NOTHING)
+        return self.tenant(tenant).flags
+
+    def persona(self, name: str) -> Persona:
+        """The persona; one that nobody has spoken of is kept from nothing."""
+        return self.everyone.personas.get(name, UNLISTED)
