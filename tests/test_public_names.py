@@ -17,6 +17,7 @@ def test_the_public_names_are_these_and_at_most_fifteen() -> None:
             "Call",
             "CallRefused",
             "Caller",
+            "Context",
             "Extension",
             "Output",
             "Priority",

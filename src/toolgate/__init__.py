@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolgate.bootstrap import Toolgate
-    from toolgate.call import Call, Caller, Output, Turn
+    from toolgate.call import Call, Caller, Context, Output, Turn
     from toolgate.errors import CallRefused, ToolError, ToolgateError
     from toolgate.executor.extension import Extension, Priority
     from toolgate.spec.function import tool
@@ -15,6 +15,7 @@ __all__ = [
     "Call",
     "CallRefused",
     "Caller",
+    "Context",
     "Extension",
     "Output",
     "Priority",
@@ -32,6 +33,7 @@ _HOMES = {
     "Call": "toolgate.call",
     "CallRefused": "toolgate.errors",
     "Caller": "toolgate.call",
+    "Context": "toolgate.call",
     "Extension": "toolgate.executor.extension",
     "Output": "toolgate.call",
     "Priority": "toolgate.executor.extension",

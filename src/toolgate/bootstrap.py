@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from toolgate import settings as settings_
+from toolgate import wiring
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.source import Source
+from toolgate.engines.keeper import Keeper
 from toolgate.errors import CatalogError, SettingsInvalid, StoreError
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
 from toolgate.executor.provider import Provider
 from toolgate.gate.gate import Gate
+from toolgate.gate.phases import Engines, Rules
+from toolgate.gate.policy import HISTORY
 from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime
 from toolgate.settings import Settings
@@ -25,7 +29,9 @@ from toolgate.sources.files import FileSource
 from toolgate.sources.http import HttpSource
 from toolgate.store.catalog import CatalogTable, Row
 from toolgate.store.database import Database
+from toolgate.store.decisions import TableDecisions
 from toolgate.store.directory import TableDirectory
+from toolgate.store.history import TableHistory
 from toolgate.store.journal import TableJournal
 from toolgate.store.migrate import migrate, state
 from toolgate.store.sqlite import Sqlite
@@ -74,11 +80,21 @@ async def _assembled(
     journal = TableJournal(database)
     journal.start()
     stack.push_async_callback(journal.close)
+    decisions = TableDecisions(database)
+    decisions.start()
+    stack.push_async_callback(decisions.close)
+    history = TableHistory(database)
+    stack.push_async_callback(history.close)
 
     python = PythonProvider(FUNCTIONS)
     stack.callback(python.close)
     chain = (
-        *built_in(default_timeout=settings.toolbox.default_timeout, journal=journal),
+        *built_in(
+            default_timeout=settings.toolbox.default_timeout,
+            journal=journal,
+            sessions=history,
+            looks_back=lambda: HISTORY in policy.reads,
+        ),
         *extensions,
     )
     executor = Executor({"python": python, **providers}, chain)
@@ -96,19 +112,43 @@ async def _assembled(
     # After every import of our own: no library finds an optional part of itself in that folder.
     _reach_modules(settings.root)
     await catalog.reload()
-    tenancy = Tenancy(TableDirectory(database), known=lambda: catalog.current.specs)
+    told = asyncio.Event()
+    shared = wiring.shared(settings, lambda _revision: told.set(), stack)
+    relations = await wiring.relations(settings, database, stack)
+    modules = wiring.modules(settings)
+    tenancy = Tenancy(
+        wiring.Announced(TableDirectory(database), shared),
+        known=lambda: catalog.current.specs,
+        relations=relations.writer,
+        check=modules.load,
+    )
     await tenancy.refresh()
+    policy = await wiring.policy(settings, modules, tenancy, stack)
 
-    _keep_doing(_watch(tenancy), stack)
-    if settings.tools.refresh:
-        _keep_doing(_reread(catalog, settings.tools.refresh), stack)
+    _keep_doing(_watch(tenancy, told), stack)
+    _keep_doing(_reread(catalog, settings.tools.refresh or settings.cache.schema_ttl), stack)
+    if settings.policy.refresh:
+        _keep_doing(_look_at_files(policy, settings.policy.refresh), stack)
     return cls(
         catalog=catalog,
         tenancy=tenancy,
-        gate=Gate(catalog, tenancy),
+        gate=Gate(
+            catalog,
+            tenancy,
+            Engines(policy, relations.engine, history, shared),
+            decisions=decisions,
+            rules=Rules(
+                observe=settings.policy.mode == "observe",
+                unlisted_may_add=settings.policy.unlisted_personas_may_add,
+                record_calls=settings.policy.record_calls,
+                enabled_ttl_ns=round(settings.cache.enabled_ttl * 1e9),
+                permission_ttl_ns=round(settings.cache.permission_ttl * 1e9),
+            ),
+        ),
         executor=executor,
         journal=journal,
         functions=python,
+        decisions=decisions,
     )
 
 
@@ -159,9 +199,13 @@ def _reach_modules(root: Path) -> None:
         sys.path.append(str(root))
 
 
-async def _watch(tenancy: Tenancy) -> None:
+async def _watch(tenancy: Tenancy, told: asyncio.Event) -> None:
+    """Look twice a second, and at once when another node says so."""
     while True:
-        await asyncio.sleep(_REFRESH)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_REFRESH):
+                await told.wait()
+        told.clear()
         try:
             async with asyncio.timeout(_REFRESH_SECONDS):
                 await tenancy.refresh()
@@ -181,6 +225,12 @@ async def _reread(catalog: Catalog, every: float) -> None:
             await catalog.reload()
         except CatalogError as error:
             log.warning("the catalog stays as it was: %s", error)
+
+
+async def _look_at_files(policy: Keeper, every: float) -> None:
+    while True:
+        await asyncio.sleep(every)
+        policy.look()
 
 
 def _keep_doing(work: Coroutine[Any, Any, None], stack: AsyncExitStack) -> None:

@@ -4,7 +4,7 @@ import itertools
 import os
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import msgspec
 import orjson
@@ -30,7 +30,8 @@ def _selectors(of: str, allow: object, deny: object) -> None:
     for name, given in (("allow", allow), ("deny", deny)):
         if name == "allow" and given is None:
             continue
-        if type(given) is not tuple or any(type(one) is not str or not one for one in given):
+        listed = cast("tuple[object, ...]", given) if isinstance(given, tuple) else ("",)
+        if any(type(one) is not str or not one for one in listed):
             raise InvalidRequest(
                 f"{name!r} of a {of} is a tuple of tool names and selectors: ('group:read',)."
             )

@@ -1,5 +1,6 @@
 """Runtime: discover and call. Every door leads through here, and through nothing else."""
 
+import copy
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -7,7 +8,7 @@ from toolgate.call import Caller, Output, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.errors import InvalidRequest
 from toolgate.executor.executor import Executor
-from toolgate.gate.decision import Explanation
+from toolgate.gate.decision import Decisions, Explanation, Forgetful
 from toolgate.gate.gate import Gate
 from toolgate.ledger.journal import Journal
 from toolgate.spec.function import Binding
@@ -36,11 +37,13 @@ class Runtime:
         executor: Executor,
         journal: Journal,
         functions: Functions,
+        decisions: Decisions | None = None,
     ) -> None:
         self.catalog = catalog
         self.tenancy = tenancy
         self.gate = gate
         self.journal = journal
+        self.decisions: Decisions = decisions or Forgetful()
         self._executor = executor
         self._functions = functions
 
@@ -77,12 +80,22 @@ class Runtime:
             raise InvalidRequest(
                 f"Arguments are an object of names and values, not a {type(args).__name__}."
             )
-        grant = await self.gate.decide(caller, tool)
+        if self.gate.reads_args:
+            # What was decided on is what runs, whoever else holds the arguments.
+            args = copy.deepcopy(args)
+        grant = await self.gate.decide(caller, tool, args, turn)
         return await self._executor.run(grant, args, turn)
 
-    def explain(self, tool: str, *, caller: Caller) -> Explanation:
+    async def explain(
+        self,
+        tool: str,
+        *,
+        caller: Caller,
+        args: dict[str, Any] | None = None,
+        turn: Turn | None = None,
+    ) -> Explanation:
         """For an operator: every phase's verdict, and the smallest change that would allow it."""
-        return self.gate.explain(caller, tool)
+        return await self.gate.explain(caller, tool, args, turn)
 
     def toolbox(self, caller: Caller, turn: Turn | None = None) -> Toolbox:
         """What one agent holds during a turn."""

@@ -131,7 +131,8 @@ class Policy(_Part):
         description="`observe` records what this phase would have refused, and lets it pass.",
     )
     bundled: bool = Field(
-        True, description="Whether your files extend the bundled policy, or stand in its place."
+        default=True,
+        description="Whether your files extend the bundled policy, or stand in its place.",
     )
     refresh: Seconds = Field(
         1.0,
@@ -147,14 +148,19 @@ class Policy(_Part):
         "", description="The environment variable that holds the OPA server's token."
     )
     push: bool = Field(
-        True,
+        default=True,
         description="Whether the policy is sent to the OPA server, or is there by a bundle of its.",
     )
     timeout: Seconds = Field(
         1.0, gt=0, le=60, strict=False, description="Seconds that a server may take to decide."
     )
+    record_calls: bool = Field(
+        default=False,
+        description="Whether each decision is kept with the call's arguments and time, so that "
+        "`toolgate policy replay` can ask a changed policy about them.",
+    )
     unlisted_personas_may_add: bool = Field(
-        False, description="Whether a persona that nobody has spoken of may add tools."
+        default=False, description="Whether a persona that nobody has spoken of may add tools."
     )
 
     @model_validator(mode="after")
@@ -242,9 +248,7 @@ SECTIONS: Mapping[str, type[_Part]] = {
     "toolbox": Toolbox,
 }
 # Announced, and refused until it does something: a key that is silently ignored is a lie.
-LATER = frozenset(
-    {"queue", "sandbox", "mcp", "providers", "learning"}
-) | {
+LATER = frozenset({"queue", "sandbox", "mcp", "providers", "learning"}) | {
     ("tools", "plugins"),
     ("tools", "roots"),
     ("toolbox", "default_idempotency_ttl"),

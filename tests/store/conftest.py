@@ -13,7 +13,7 @@ from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
 from toolgate.store.journal import TableJournal
 from toolgate.store.migrate import migrate
-from toolgate.tenancy.tenancy import Directory
+from toolgate.tenancy.directory import Directory
 from toolgate.testing.directory import MemoryDirectory
 from toolgate.testing.journal import MemoryJournal
 

@@ -87,7 +87,7 @@ async def test_a_second_start_changes_what_is_said_and_no_operators_flag(
     }
     assert await catalog.rows() == sorted(later, key=lambda one: one.definition["name"])
     world = await directory.load()
-    assert world.tool_flags == {"on": True, "off": False}
+    assert world.everyone.flags == {"on": True, "off": False}
     assert world.flags("acme") == {"on": False}
 
 
@@ -107,7 +107,7 @@ async def test_a_flag_on_a_tool_that_is_defined_elsewhere_is_no_definition(
     assert await catalog.rows() == []
     await catalog.seed([row("mine")])
     assert await catalog.rows() == [row("mine")]
-    assert (await directory.load()).tool_flags == {"mine": False}
+    assert (await directory.load()).everyone.flags == {"mine": False}
 
 
 async def test_a_definition_that_was_dropped_from_the_seeds_stays(database: Database) -> None:

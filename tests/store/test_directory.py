@@ -18,8 +18,9 @@ from toolgate.tenancy.changes import (
     SetTenantFlag,
     SetToolFlag,
 )
+from toolgate.tenancy.directory import Directory
 from toolgate.tenancy.keys import Role
-from toolgate.tenancy.tenancy import Directory, Tenancy
+from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tenancy.world import World
 
 pytestmark = pytest.mark.req("D1", "G1")
@@ -58,13 +59,13 @@ async def test_many_changes_at_once_are_one_revision(directory: Directory) -> No
 
 async def test_a_flag_for_everyone_is_set_changed_and_taken_back(directory: Directory) -> None:
     await directory.put((SetToolFlag("echo", enabled=False), SetToolFlag("add", enabled=True)))
-    assert (await directory.load()).tool_flags == {"echo": False, "add": True}
+    assert (await directory.load()).everyone.flags == {"echo": False, "add": True}
     await directory.put((SetToolFlag("echo", enabled=True),))
-    assert (await directory.load()).tool_flags == {"echo": True, "add": True}
+    assert (await directory.load()).everyone.flags == {"echo": True, "add": True}
     await directory.put((SetToolFlag("echo", None),))
-    assert (await directory.load()).tool_flags == {"add": True}
+    assert (await directory.load()).everyone.flags == {"add": True}
     await directory.put((SetToolFlag("never mentioned", None),))
-    assert (await directory.load()).tool_flags == {"add": True}
+    assert (await directory.load()).everyone.flags == {"add": True}
 
 
 async def test_a_tenants_flag_is_its_own_and_can_be_taken_back(directory: Directory) -> None:
@@ -76,13 +77,16 @@ async def test_a_tenants_flag_is_its_own_and_can_be_taken_back(directory: Direct
     await directory.put((SetTenantFlag("acme", "echo", enabled=True),))
     assert (await directory.load()).flags("acme") == {"echo": True}
     await directory.put((SetTenantFlag("acme", "echo", None),))
-    assert (await directory.load()).tenant_flags == {"globex": {"echo": True}}
+    world = await directory.load()
+    assert world.flags("acme") == {}
+    assert world.flags("globex") == {"echo": True}
+    assert world.tenants.keys() == {"globex"}, "nothing else is said of acme"
 
 
 async def test_a_tenant_added_twice_is_there_once(directory: Directory) -> None:
     await directory.put((ACME,))
     await directory.put((ACME, ACME))
-    assert (await directory.load()).tenants == {"acme"}
+    assert (await directory.load()).tenants.keys() == {"acme"}
 
 
 async def test_an_agents_capsule_has_its_mode_and_its_tools(directory: Directory) -> None:
@@ -136,8 +140,8 @@ async def test_what_was_loaded_does_not_change_afterwards(directory: Directory) 
     before = await directory.load()
     overrides["approval"] = "never"
     await directory.put((AddTenant("globex"), SetToolFlag("echo", enabled=False)))
-    assert before.tenants == {"acme"}
-    assert before.tool_flags == {}
+    assert before.tenants.keys() == {"acme"}
+    assert before.everyone.flags == {}
     assert before.capsule("acme", "clerk").overrides("echo") == {"approval": "always"}
 
 
@@ -233,8 +237,8 @@ async def test_changes_made_at_once_are_all_made(directory: Directory) -> None:
     )
     world = await directory.load()
     assert world.revision == 32
-    assert len(world.tenant_flags) == 32
-    assert world.tool_flags.keys() == set(tools)
+    assert len(world.tenants) == 32
+    assert world.everyone.flags.keys() == set(tools)
 
 
 async def test_first_keys_are_made_once_however_many_ask(directory: Directory) -> None:

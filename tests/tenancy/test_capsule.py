@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgate.tenancy.capsule import EVERYTHING, Activation, Capsule, Mode
-from toolgate.tenancy.world import World
+from toolgate.tenancy.world import Tenant, World
 
 pytestmark = pytest.mark.req("G1")
 LISTED = Capsule(
@@ -58,13 +58,13 @@ def test_overrides_are_those_of_the_tool_and_of_no_other() -> None:
 
 
 def test_an_agent_without_a_capsule_has_what_its_tenant_has() -> None:
-    world = World(capsules=MappingProxyType({("acme", "clerk"): LISTED}))
+    world = World(tenants={"acme": Tenant(capsules={"clerk": LISTED})})
     assert world.capsule("acme", "clerk") is LISTED
     assert world.capsule("acme", "other") is EVERYTHING
     assert world.capsule("globex", "clerk") is EVERYTHING
 
 
 def test_a_tenants_flags_are_its_own() -> None:
-    world = World(tenant_flags=MappingProxyType({"acme": {"echo": False}}))
+    world = World(tenants={"acme": Tenant(flags={"echo": False})})
     assert world.flags("acme") == {"echo": False}
     assert world.flags("globex") == {}

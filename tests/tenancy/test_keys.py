@@ -118,7 +118,7 @@ async def test_the_first_start_makes_a_key_for_each_role() -> None:
     admin, agent = world.keys[keys.digest(made.admin)], world.keys[keys.digest(made.agent)]
     assert (admin.role, admin.tenant, admin.agent) == (Role.ADMIN, TENANT, "")
     assert (agent.role, agent.tenant, agent.agent) == (Role.AGENT, TENANT, AGENT)
-    assert (TENANT, AGENT) in world.capsules
+    assert AGENT in world.tenants[TENANT].capsules
 
 
 async def test_a_second_start_makes_no_more_keys() -> None:

@@ -13,7 +13,6 @@ from toolgate.store.directory import TableDirectory
 from toolgate.store.migrate import migrate
 from toolgate.store.sqlite import Sqlite
 from toolgate.tenancy.capsule import Mode
-from toolgate.tenancy.changes import Change
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tenancy.world import World
 from toolgate.testing.directory import MemoryDirectory
@@ -32,9 +31,9 @@ async def database(tmp_path: Path) -> AsyncGenerator[Sqlite]:
 async def test_a_change_is_seen_at_once_by_whoever_made_it() -> None:
     tenancy = Tenancy(MemoryDirectory())
     await tenancy.set_tool("echo", enabled=False)
-    assert tenancy.world.tool_flags == {"echo": False}
+    assert tenancy.world.everyone.flags == {"echo": False}
     await tenancy.set_tool("echo", None)
-    assert tenancy.world.tool_flags == {}
+    assert tenancy.world.everyone.flags == {}
     await tenancy.set_tenant_tool("acme", "echo", enabled=False)
     assert tenancy.world.flags("acme") == {"echo": False}
 
@@ -52,7 +51,7 @@ async def test_another_nodes_change_is_seen_when_looked_for() -> None:
     here, there = Tenancy(directory), Tenancy(directory)
     await here.refresh()
     await there.set_tool("echo", enabled=False)
-    assert here.world.tool_flags == {}
+    assert here.world.everyone.flags == {}
     assert await here.refresh()
     assert here.world == there.world
 
@@ -79,11 +78,11 @@ print("changed", flush=True)
 async def test_another_processs_change_is_seen(database: Sqlite, tmp_path: Path) -> None:
     tenancy = Tenancy(TableDirectory(database))
     await tenancy.refresh()
-    assert tenancy.world.tool_flags == {}
+    assert tenancy.world.everyone.flags == {}
     with child(ELSEWHERE, str(tmp_path / "toolgate.db")) as other:
         assert other.hear() == "changed"
     assert await tenancy.refresh()
-    assert tenancy.world.tool_flags == {"echo": False}
+    assert tenancy.world.everyone.flags == {"echo": False}
 
 
 async def test_activating_a_tool_does_not_open_a_capsule_that_another_node_closed() -> None:
@@ -110,27 +109,21 @@ async def test_activating_a_tool_puts_a_new_agent_on_record_in_one_change() -> N
     assert "acme" in tenancy.world.tenants
 
 
-class Slow:
+class Slow(MemoryDirectory):
     """A directory that hands its first world over late."""
 
     def __init__(self) -> None:
-        self._inner = MemoryDirectory()
+        super().__init__()
         self._first = True
         self.asked, self.release = asyncio.Event(), asyncio.Event()
 
-    async def revision(self) -> int:
-        return await self._inner.revision()
-
-    async def load(self) -> World:
-        world = await self._inner.load()
+    async def load(self, since: World | None = None) -> World:
+        world = await super().load(since)
         if self._first:
             self._first = False
             self.asked.set()
             await self.release.wait()
         return world
-
-    async def put(self, changes: tuple[Change, ...]) -> None:
-        await self._inner.put(changes)
 
 
 async def test_a_world_that_was_read_earlier_does_not_replace_a_later_one() -> None:
@@ -145,13 +138,13 @@ async def test_a_world_that_was_read_earlier_does_not_replace_a_later_one() -> N
         await asyncio.sleep(0)
     slow.release.set()
     await asyncio.gather(looking, switching)
-    assert tenancy.world.tool_flags == {"mail.send": False}
+    assert tenancy.world.everyone.flags == {"mail.send": False}
 
 
 async def test_changes_that_come_together_are_all_there(database: Sqlite) -> None:
     tenancy = Tenancy(TableDirectory(database))
     await asyncio.gather(*(tenancy.set_tool(f"t{n}", enabled=False) for n in range(20)))
-    assert len(tenancy.world.tool_flags) == 20
+    assert len(tenancy.world.everyone.flags) == 20
     assert tenancy.world.revision == 20
 
 
@@ -170,9 +163,9 @@ async def test_an_override_that_would_not_hold_is_refused(
     tenancy = Tenancy(MemoryDirectory())
     with pytest.raises(InvalidRequest, match=said):
         await tenancy.activate("acme", "clerk", "echo", overrides=overrides)
-    assert not tenancy.world.capsules
+    assert not tenancy.world.tenants
     await tenancy.activate("acme", "clerk", "echo", overrides={"requires_approval": True})
-    assert tenancy.world.capsules
+    assert tenancy.world.tenant("acme").capsules
 
 
 async def test_a_flag_cannot_miss_its_tool_by_a_typo() -> None:
@@ -186,7 +179,7 @@ async def test_a_flag_cannot_miss_its_tool_by_a_typo() -> None:
             await change
     assert tenancy.world.revision == -1
     await tenancy.set_tool("echo", enabled=False)
-    assert tenancy.world.tool_flags == {"echo": False}
+    assert tenancy.world.everyone.flags == {"echo": False}
 
 
 async def test_a_mode_or_role_that_there_is_not_is_told_with_those_there_are() -> None:
@@ -194,7 +187,7 @@ async def test_a_mode_or_role_that_there_is_not_is_told_with_those_there_are() -
     odd: Any = "everything"
     with pytest.raises(InvalidRequest, match="all, listed"):
         await tenancy.set_agent("acme", "clerk", odd)
-    with pytest.raises(InvalidRequest, match="admin, agent"):
+    with pytest.raises(InvalidRequest, match="admin, tenant_admin, agent"):
         await tenancy.add_key(odd, tenant="acme")
     word: Any = "listed"
     await tenancy.set_agent("acme", "clerk", word)

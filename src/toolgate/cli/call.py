@@ -1,6 +1,6 @@
 """`toolgate call NAME --args JSON`: one governed call on the local store."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,14 +14,23 @@ from toolgate.cli.session import (
     Config,
     Json,
     Tenant,
-    caller_of,
     interrupted,
-    usage,
     with_gate,
 )
 from toolgate.cli.state import unknown
-from toolgate.errors import ToolNotFound
-from toolgate.spec.json_object import parse_object
+from toolgate.cli.whom import (
+    NO_ROLES,
+    Args,
+    NoWeb,
+    Persona,
+    ReadOnly,
+    Roles,
+    Session,
+    User,
+    caller_with,
+    parse_args,
+)
+from toolgate.errors import PermissionDenied, ToolNotFound
 from toolgate.spec.tool import ToolSpec
 
 app = typer.Typer(add_completion=False, help="Call a tool.")
@@ -30,17 +39,32 @@ app = typer.Typer(add_completion=False, help="Call a tool.")
 @app.command()
 def call(
     name: Annotated[str, typer.Argument(help="The tool's name.")],
-    args: Annotated[str, typer.Option("--args", help="Its arguments, as a JSON object.")] = "{}",
+    args: Args = "{}",
     config: Config = None,
     tenant: Tenant = TENANT,
     agent: Agent = AGENT,
-    user: Annotated[str, typer.Option("--user", help="On whose behalf.")] = "",
+    user: User = "",
+    persona: Persona = "",
+    role: Roles = NO_ROLES,
+    session: Session = "",
+    read_only: ReadOnly = False,
+    no_web: NoWeb = False,
     turn: Annotated[str, typer.Option("--turn", help="The turn group it belongs to.")] = "",
     json: Json = False,
 ) -> None:
     """Call a tool."""
-    given = _arguments(args, json=json)
-    caller = caller_of(tenant, agent, user=user, json=json)
+    given = parse_args(args, json=json)
+    caller = caller_with(
+        tenant,
+        agent,
+        user=user,
+        persona=persona,
+        roles=role,
+        session=session,
+        read_only=read_only,
+        no_web=no_web,
+        json=json,
+    )
     begun: list[ToolSpec] = []
 
     async def work(gate: Toolgate) -> Output:
@@ -50,6 +74,9 @@ def call(
             return await gate.call(name, given, caller=caller, turn=group)
         except ToolNotFound as error:
             error.add_note(_why(gate, name, caller))
+            raise
+        except PermissionDenied as error:
+            error.add_note(f"{error.phase}: {error.reason}")
             raise
 
     try:
@@ -83,10 +110,3 @@ def _how_it_stands(begun: list[ToolSpec]) -> str:
         f"Stopped. {spec.name!r} is not repeatable, and the call may have taken effect: "
         "check before you call it again."
     )
-
-
-def _arguments(text: str, *, json: bool) -> dict[str, Any]:
-    try:
-        return parse_object(text.encode("utf-8", "surrogateescape"))
-    except ValueError as error:
-        raise usage(f'--args {error}. Write --args \'{{"text": "hi"}}\'.', json=json) from None

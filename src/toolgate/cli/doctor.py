@@ -3,7 +3,7 @@
 import asyncio
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,12 +85,12 @@ async def _opened(settings: Settings) -> list[Finding]:
                 )
                 for health in gate.catalog.health()
             ),
-            *_tools(gate),
+            *[finding async for finding in _tools(gate)],
             Finding("keys", True, told),
         ]
 
 
-def _tools(gate: Toolgate) -> Iterator[Finding]:
+async def _tools(gate: Toolgate) -> AsyncGenerator[Finding]:
     """A built-in without an implementation is as it should be; a tool of one's own has to run."""
     snapshot = gate.catalog.current
     own = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind in _OWN]
@@ -100,7 +100,8 @@ def _tools(gate: Toolgate) -> Iterator[Finding]:
         told += f", {show.count(missing, 'built-in')} not part of this version"
     yield Finding("tools", True, told)
     for name in own[:_MOST_NAMED]:
-        verdict = gate.explain(name, caller=Caller(tenant=TENANT, agent=AGENT)).deciding
+        explained = await gate.explain(name, caller=Caller(tenant=TENANT, agent=AGENT))
+        verdict = explained.deciding
         says = f"{name} ({snapshot.specs[name].origin}): {verdict.reason}. {verdict.remedy}"
         yield Finding("tool", False, says)
     if more := len(own[_MOST_NAMED:]):

@@ -6,8 +6,20 @@ import msgspec
 import typer
 
 from toolgate.bootstrap import Toolgate
+from toolgate.call import Caller
 from toolgate.cli import show
-from toolgate.cli.session import AGENT, TENANT, Agent, Config, Json, Tenant, caller_of, with_gate
+from toolgate.cli.session import AGENT, TENANT, Agent, Config, Json, Tenant, with_gate
+from toolgate.cli.whom import (
+    NO_ROLES,
+    Args,
+    NoWeb,
+    Persona,
+    ReadOnly,
+    Roles,
+    User,
+    caller_with,
+    parse_args,
+)
 from toolgate.gate.decision import Explanation
 
 app = typer.Typer(add_completion=False, help="Say why an agent may, or may not, call a tool.")
@@ -19,30 +31,52 @@ def explain(
     config: Config = None,
     tenant: Tenant = TENANT,
     agent: Agent = AGENT,
+    user: User = "",
+    persona: Persona = "",
+    role: Roles = NO_ROLES,
+    read_only: ReadOnly = False,
+    no_web: NoWeb = False,
+    args: Args = "",
     json: Json = False,
 ) -> None:
     """Say why an agent may, or may not, call a tool."""
-    caller = caller_of(tenant, agent, json=json)
+    caller = caller_with(
+        tenant,
+        agent,
+        user=user,
+        persona=persona,
+        roles=role,
+        read_only=read_only,
+        no_web=no_web,
+        json=json,
+    )
+    given = parse_args(args, json=json) if args else None
 
-    async def work(gate: Toolgate) -> tuple[Explanation, bool]:
-        found = gate.explain(name, caller=caller)
-        return found, found.allowed and (await gate.gate.decide(caller, name)).needs_a_person
+    async def work(gate: Toolgate) -> Explanation:
+        return await gate.explain(name, caller=caller, args=given)
 
-    found, asks = with_gate(config, work, json=json)
+    found = with_gate(config, work, json=json)
     if json:
-        show.as_json(msgspec.to_builtins(found) | {"needs_a_person": asks})
+        show.as_json(msgspec.to_builtins(found) | {"remedies": found.remedies})
     else:
-        may = f"may call {name}" if found.allowed else f"may not call {name}"
-        may += ", and a person must approve each call" if asks else ""
-        show.line(f"Agent {agent} of {tenant} {may}: {found.deciding.reason}.")
-        show.table(
-            ("phase", "verdict", "rule", "reason"),
-            [
-                (one.phase, "yes" if one.allowed else "no", one.rule, one.reason)
-                for one in found.verdicts
-            ],
-        )
-        if found.deciding.remedy and not found.allowed:
-            show.line(f"To allow it: {found.deciding.remedy}")
+        _tell(found, caller)
     if not found.allowed:
         raise typer.Exit(1)
+
+
+def _tell(found: Explanation, caller: Caller) -> None:
+    may = f"may call {found.tool}" if found.allowed else f"may not call {found.tool}"
+    may += ", and a person must approve each call" if found.needs_a_person else ""
+    if found.observed:
+        may += ", only because the policy observes"
+    show.line(f"Agent {caller.agent} of {caller.tenant} {may}: {found.deciding.reason}.")
+    show.table(
+        ("phase", "verdict", "rule", "reason"),
+        [
+            (one.phase, "yes" if one.allowed else "no", one.rule, one.reason)
+            for one in found.verdicts
+        ],
+        {"yes": "green", "no": "red"},
+    )
+    for remedy in found.remedies:
+        show.line(f"To allow it: {remedy}")

@@ -11,18 +11,28 @@ from toolgate.errors import InvalidRequest
 from toolgate.tenancy.keys import FreshKey, Key, Role
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Make, list and revoke keys.")
-_COLUMNS = ("id", "role", "tenant", "agent")
+_COLUMNS = ("id", "role", "tenant", "agent", "user", "persona", "roles")
 
 
 @app.command()
 def add(
     role: Annotated[
-        Role, typer.Option("--role", help="An agent calls tools; an admin may also ask why.")
+        Role,
+        typer.Option(
+            "--role",
+            help="An agent calls tools; a tenant_admin runs one tenant, an admin all of them.",
+        ),
     ],
     tenant: Annotated[str, typer.Option("--tenant", help="The tenant it speaks for.")],
     agent: Annotated[
         str, typer.Option("--agent", help="The agent it speaks for; an admin needs none.")
     ] = "",
+    user: Annotated[str, typer.Option("--user", help="The user it stands for.")] = "",
+    persona: Annotated[str, typer.Option("--persona", help="The persona it stands for.")] = "",
+    has_role: Annotated[
+        list[str] | None,
+        typer.Option("--has-role", help="A role whose layers hold for it; can be repeated."),
+    ] = None,
     create: Annotated[
         bool, typer.Option("--create", metavar="", help="Put the tenant and agent on record first.")
     ] = False,
@@ -32,12 +42,21 @@ def add(
     """Make a key and show its secret, this once."""
     if role is Role.AGENT and not agent:
         raise usage("An agent's key names its agent: add --agent NAME.", json=json)
+    if role is Role.TENANT_ADMIN and agent:
+        raise usage("A tenant_admin's key names no agent: leave --agent out.", json=json)
 
     async def work(gate: Toolgate) -> FreshKey:
         if create:
             await _put_on_record(gate, tenant, agent)
         try:
-            return await gate.tenancy.add_key(role, tenant=tenant, agent=agent)
+            return await gate.tenancy.add_key(
+                role,
+                tenant=tenant,
+                agent=agent,
+                user=user,
+                persona=persona,
+                roles=has_role or (),
+            )
         except InvalidRequest as error:
             if not create:
                 error.add_note("Put it on record together with its key: add --create.")
@@ -64,7 +83,8 @@ def list_(config: Config = None, json: Json = False) -> None:
     if json:
         show.as_json(rows)
     else:
-        show.table(_COLUMNS, [[row[column] for column in _COLUMNS] for row in rows])
+        shown = [row | {"roles": ", ".join(row["roles"])} for row in rows]
+        show.table(_COLUMNS, [[row[column] for column in _COLUMNS] for row in shown])
 
 
 @app.command()
@@ -87,11 +107,19 @@ def revoke(
 
 async def _put_on_record(gate: Toolgate, tenant: str, agent: str) -> None:
     # An agent that is there keeps its mode: a key must not widen what it may call.
-    if agent and (tenant, agent) not in gate.tenancy.world.capsules:
+    if agent and agent not in gate.tenancy.world.tenant(tenant).capsules:
         await gate.tenancy.set_agent(tenant, agent)
     elif not agent:
         await gate.tenancy.add_tenant(tenant)
 
 
 def _row(key: Key) -> dict[str, Any]:
-    return {"id": key.id, "role": str(key.role), "tenant": key.tenant, "agent": key.agent}
+    return {
+        "id": key.id,
+        "role": str(key.role),
+        "tenant": key.tenant,
+        "agent": key.agent,
+        "user": key.user,
+        "persona": key.persona,
+        "roles": list(key.roles),
+    }

@@ -16,6 +16,14 @@ def as_json(value: Any) -> None:
     line(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode())
 
 
+def told(value: Any, sentence: str, *, json: bool) -> None:
+    """What a command did: as a sentence, or as JSON when asked."""
+    if json:
+        as_json(value)
+    else:
+        line(sentence)
+
+
 def line(text: str) -> None:
     """Print one line."""
     try:

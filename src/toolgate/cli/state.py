@@ -32,7 +32,7 @@ def state_of(gate: Toolgate, spec: ToolSpec) -> State:
     reason = gate.catalog.current.unusable.get(spec.name)
     if reason is not None:
         return State("unusable", reason)
-    flag = gate.tenancy.world.tool_flags.get(spec.name)
+    flag = gate.tenancy.world.everyone.flags.get(spec.name)
     return State("on" if (spec.enabled if flag is None else flag) else "off")
 
 

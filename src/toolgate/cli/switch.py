@@ -45,7 +45,7 @@ def turn(switch: Switch, config: Path | None, *, json: bool) -> list[str]:
         async with AsyncExitStack() as stack:
             gate, checked = await _opened(load(config), switch.tool, stack)
             await _put(gate, switch)
-            told = _in_the_way(gate, switch) if checked else [_UNCHECKED]
+            told = await _in_the_way(gate, switch) if checked else [_UNCHECKED]
             return [*told, *_elsewhere(gate, switch)]
 
     with ending(json=json):
@@ -86,7 +86,7 @@ async def _put(gate: Toolgate, switch: Switch) -> None:
         await gate.tenancy.set_tool(tool, enabled)
 
 
-def _in_the_way(gate: Toolgate, switch: Switch) -> list[str]:
+async def _in_the_way(gate: Toolgate, switch: Switch) -> list[str]:
     if not switch.enabled:
         return []
     reason = gate.catalog.current.unusable.get(switch.tool)
@@ -95,9 +95,10 @@ def _in_the_way(gate: Toolgate, switch: Switch) -> list[str]:
     if not switch.agent:
         return []
     caller = Caller(tenant=switch.tenant, agent=switch.agent)
+    explained = await gate.explain(switch.tool, caller=caller)
     return [
         f"It still may not be called: {verdict.reason}. To allow it: {verdict.remedy}"
-        for verdict in gate.explain(switch.tool, caller=caller).verdicts
+        for verdict in explained.verdicts
         if not verdict.allowed
     ]
 
@@ -108,8 +109,8 @@ def _elsewhere(gate: Toolgate, switch: Switch) -> list[str]:
     tool, enabled, tenant, agent = switch
     told: list[str] = []
     if not tenant:
-        flags = sorted(world.tenant_flags.items())
-        others = [f"tenant {one}" for one, own in flags if own.get(tool, enabled) != enabled]
+        said = sorted(world.tenants.items())
+        others = [f"tenant {one}" for one, own in said if own.flags.get(tool, enabled) != enabled]
         if others:
             verb, word = ("disable", "on") if not enabled else ("enable", "off")
             told.append(
@@ -119,7 +120,8 @@ def _elsewhere(gate: Toolgate, switch: Switch) -> list[str]:
     if enabled and not agent:
         without = [
             f"agent {one} of {whose}"
-            for (whose, one), capsule in sorted(world.capsules.items())
+            for whose, own in sorted(world.tenants.items())
+            for one, capsule in sorted(own.capsules.items())
             if whose == (tenant or whose) and not capsule.has(tool)
         ]
         if without:

@@ -1,7 +1,7 @@
 """Runs one call: the chain, composed once and entered once, then the provider."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -27,20 +27,33 @@ from toolgate.executor.mistakes import mistake
 from toolgate.executor.outcome import outcome
 from toolgate.executor.provider import Provider
 from toolgate.executor.record import Record
+from toolgate.executor.remember import Remember
 from toolgate.executor.validate import Validate
 from toolgate.ledger.entry import State
+from toolgate.ledger.history import Sessions
 from toolgate.ledger.journal import Journal
 from toolgate.spec.tool import ToolSpec
 
 _MAYBE = "The tool may have run: check before you call it again."
 
 
-def built_in(*, default_timeout: float, journal: Journal) -> tuple[Extension, ...]:
-    """The links that every call passes, outermost first."""
+def built_in(
+    *,
+    default_timeout: float,
+    journal: Journal,
+    sessions: Sessions | None = None,
+    looks_back: Callable[[], bool] = lambda: False,
+) -> tuple[Extension, ...]:
+    """The links that every call passes, outermost first.
+
+    `looks_back`: whether the policy reads what sessions did, so that it has to be kept.
+    """
     return (
         Deadline(default_timeout),  # first, so that nothing inside can wait for ever
         Validate(),  # before anything reads the arguments, and before anyone is asked
         Approval(),  # a person agrees to arguments that are known to be valid
+        # before the next decision is made, which may look back at this call
+        *(() if sessions is None else (Remember(sessions, looks_back),)),
         Record(journal),  # last before the effect: what is on record is what will be tried
     )
 

@@ -17,6 +17,7 @@ from toolgate.errors import (
 )
 from toolgate.executor.deadline import is_overdue
 from toolgate.executor.extension import Extension, Handler
+from toolgate.executor.late import Late
 from toolgate.executor.outcome import outcome
 from toolgate.ledger.entry import Entry, State
 from toolgate.ledger.journal import Journal
@@ -36,8 +37,7 @@ class Record(Extension):
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        # Held until they are written: the loop itself does not hold them.
-        self._late: set[asyncio.Task[None]] = set()
+        self._late = Late()
 
     def link(self, inner: Handler) -> Handler:
         """The effect decides whether the record goes before the call or behind it."""
@@ -100,29 +100,14 @@ class Record(Extension):
         return run
 
     async def _end(self, entry: Entry, patience: float | None = None) -> bool:
-        """Write the outcome, also when the caller has gone away; whether it is on record.
-
-        With patience, the writing goes on behind a caller who does not wait any longer.
-        """
-        writing = asyncio.ensure_future(self._journal.end(entry))
-        self._late.add(writing)
-        writing.add_done_callback(self._written_late)
-        try:
-            async with asyncio.timeout(patience):
-                await asyncio.shield(writing)
-        except Exception as error:  # noqa: BLE001  the store's trouble is not the tool's
+        """Write the outcome, also when the caller has gone away; whether it is on record."""
+        error = await self._late.finish(self._journal.end(entry), patience)
+        if error is not None:
             # The intent stays open, which nobody can take for a call that did not happen.
-            log.error(  # noqa: TRY400  a trace would show the statement
+            log.error(
                 "the outcome of call %s is not on record (%s)", entry.call_id, type(error).__name__
             )
-            return False
-        return True
-
-    def _written_late(self, writing: "asyncio.Task[None]") -> None:
-        self._late.discard(writing)
-        if not writing.cancelled():
-            # Whoever waited has been told; asked for here so that the loop does not warn.
-            writing.exception()
+        return error is None
 
 
 def _settled(call: Call) -> tuple[Call, bytes]:
@@ -172,6 +157,7 @@ def _entry(call: Call, args: bytes, state: State, duration_ns: int = 0) -> Entry
         call.started_ns,
         state,
         duration_ns,
+        decision=call.grant.decision,
     )
 
 

@@ -1,4 +1,4 @@
-"""Phase 2: the tool is in the agent's capsule."""
+"""Phase 2: the tool is in the agent's capsule, and in that of every agent it acts for."""
 
 from toolgate.call import Caller
 from toolgate.gate.decision import Verdict
@@ -14,7 +14,29 @@ _LISTED = Verdict(phase=PHASE, allowed=True, rule="listed", reason="the capsule 
 
 def judge(caller: Caller, spec: ToolSpec, world: World) -> Verdict:
     """A capsule lists its tools, or takes all that the tenant has except those switched off."""
-    capsule = world.capsule(caller.tenant, caller.agent)
+    verdict = _judged(caller.tenant, caller.agent, spec, world)
+    # Who hands a task on cannot hand on more than it has.
+    for step in caller.delegation:
+        if not verdict.allowed:
+            break
+        before = _judged(caller.tenant, step.by, spec, world)
+        verdict = verdict if before.allowed else before
+    return verdict
+
+
+def needs_a_person(caller: Caller, spec: ToolSpec, world: World) -> bool:
+    """An agent's override can ask for more care, never for less."""
+    if spec.requires_confirmation or spec.requires_approval or spec.destructive:
+        return True
+    for agent in (caller.agent, *(step.by for step in caller.delegation)):
+        overrides = world.capsule(caller.tenant, agent).overrides(spec.name)
+        if overrides.get("requires_confirmation") or overrides.get("requires_approval"):
+            return True
+    return False
+
+
+def _judged(tenant: str, agent: str, spec: ToolSpec, world: World) -> Verdict:
+    capsule = world.capsule(tenant, agent)
     activation = capsule.activations.get(spec.name)
     if capsule.has(spec.name):
         return _TENANTS if activation is None else _LISTED
@@ -22,7 +44,7 @@ def judge(caller: Caller, spec: ToolSpec, world: World) -> Verdict:
         phase=PHASE,
         allowed=False,
         rule="not_listed" if activation is None else "switched_off",
-        reason=f"agent {caller.agent!r} "
+        reason=f"agent {agent!r} "
         + ("does not list it" if activation is None else "has it switched off"),
-        remedy=f"toolgate tools enable {spec.name} --tenant {caller.tenant} --agent {caller.agent}",
+        remedy=f"toolgate tools enable {spec.name} --tenant {tenant} --agent {agent}",
     )

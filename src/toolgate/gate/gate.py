@@ -1,137 +1,328 @@
-"""One decision function for seeing and for calling: what is listed is what may be called."""
+"""One decision function for seeing, calling and adding: what is listed is what may be called."""
 
-from collections.abc import Iterator
+import hashlib
+from typing import Any
 
-from toolgate.call import Caller, Grant
+import msgspec
+import orjson
+
+from toolgate import clock
+from toolgate.call import Action, Caller, Grant, Turn
 from toolgate.catalog.catalog import Catalog
-from toolgate.catalog.snapshot import Snapshot
-from toolgate.errors import ToolNotFound
+from toolgate.errors import InvalidArguments, PermissionDenied, ToolNotFound
 from toolgate.gate import capsule, registry
-from toolgate.gate.decision import Explanation, Verdict
+from toolgate.gate.book import Book, Books, without
+from toolgate.gate.decision import Decision, Decisions, Explanation, Forgetful, Verdict
+from toolgate.gate.phases import (
+    NO_ENGINES,
+    USUAL,
+    Engines,
+    Moment,
+    Phases,
+    Rules,
+    Sifted,
+    is_dangerous,
+)
+from toolgate.gate.policy import ARGS, TIME, Health
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
-from toolgate.tenancy.world import World
 
-_MOST_CACHED = 100_000
+_PURE = Effect.PURE
+# So many refusals of a list are told in the policy's own words.
+_MOST_REASONS = 200
+# So much of the arguments is kept with a decision; of more, only that there were some.
+_MOST_ARGS = 16_384
+_NO_POLICY = ""
+_MISSING = Verdict(
+    phase=registry.PHASE,
+    allowed=False,
+    rule="missing",
+    reason="no source has a tool of this name",
+    remedy="Check the name with: toolgate tools list",
+)
+_ALLOWED = Verdict(phase="policy", allowed=True, rule="allowed", reason="every phase allows it")
 
 
 class Gate:
-    """Decides, remembers what it decided on this catalog and this world, and explains."""
+    """Decides, remembers what it decided on this catalog, world and policy, and explains."""
 
-    def __init__(self, catalog: Catalog, tenancy: Tenancy) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        tenancy: Tenancy,
+        engines: Engines = NO_ENGINES,
+        *,
+        decisions: Decisions | None = None,
+        rules: Rules = USUAL,
+    ) -> None:
         self._catalog = catalog
         self._tenancy = tenancy
-        self._snapshot: Snapshot = catalog.current
-        self._world: World = tenancy.world
-        self._grants: dict[tuple[Caller, str], Grant] = {}
-        self._listings: dict[Caller, tuple[ToolSpec, ...]] = {}
+        self._policy = engines.policy
+        self._decisions = decisions or Forgetful()
+        self._phases = Phases(engines, rules)
+        self._rules = rules
+        self._asks_again = engines.relations is not None and engines.relations.external
+        self._books = Books(rules.permission_ttl_ns)
 
-    async def decide(self, caller: Caller, tool: str) -> Grant:
-        """A grant, or a refusal. A tool that is hidden from the caller looks like a missing one."""
-        grant = self._decided(caller, tool)
-        if grant.spec.effect is not Effect.PURE and self._tenancy.is_stale():
-            await self._tenancy.freshen()
-            grant = self._decided(caller, tool)
-        return grant
-
-    def _decided(self, caller: Caller, tool: str) -> Grant:
-        self._settle()
-        grant = self._grants.get((caller, tool))
-        if grant is not None:
-            return grant
-        spec = self._snapshot.get(tool)
-        if spec is None or self._refusal(caller, spec) is not None:
+    async def decide(
+        self,
+        caller: Caller,
+        tool: str,
+        args: dict[str, Any] | None = None,
+        turn: Turn | None = None,
+    ) -> Grant:
+        """A grant for this call, or a refusal. A hidden tool looks like a missing one."""
+        books = self._books
+        book = books.kept.get(caller)
+        # The warm way, written out: every call takes it.
+        if (
+            book is not None
+            and book.world is self._tenancy.world
+            and books.snapshot is self._catalog.current
+            and books.revision is self._revision()
+            and clock.monotonic_ns() < book.until_ns
+        ):
+            grant = book.free.get(tool)
+            if grant is not None:
+                return grant
+        spec = self._catalog.current.get(tool)
+        if spec is None:
             raise ToolNotFound(tool)
-        if len(self._grants) >= _MOST_CACHED:
-            self._grants.clear()
-        grant = Grant(
-            caller,
-            spec,
-            self._snapshot.revision,
-            self._world.revision,
-            self._needs_a_person(caller, spec),
-        )
-        self._grants[caller, tool] = grant
+        if spec.effect is not _PURE:
+            # What was revoked a moment ago, on whichever node, must not run.
+            await self._tenancy.freshen()
+        book, grant, is_new = await self._granted(caller, tool, turn)
+        if self._asks_again and not is_new and grant.spec.effect is not _PURE:
+            await self._still_related(book.moment, grant)
+        if self._phases.reads:
+            grant = await self._requested(book, grant, args or {}, turn)
         return grant
+
+    @property
+    def reads_args(self) -> bool:
+        """Whether a decision depends on the arguments, so that they must not change after it."""
+        return ARGS in self._phases.reads
+
+    async def view(self, caller: Caller, tool: str) -> ToolSpec:
+        """The spec of a tool that the caller sees, which is one that it may call."""
+        _book, grant, _new = await self._granted(caller, tool, None)
+        return grant.spec
 
     async def listing(self, caller: Caller) -> tuple[ToolSpec, ...]:
         """Everything the caller may call, by name."""
-        self._settle()
-        listed = self._listings.get(caller)
-        if listed is None:
-            specs = self._snapshot.specs.values()
-            listed = tuple(spec for spec in specs if self._refusal(caller, spec) is None)
-            if len(self._listings) >= _MOST_CACHED // 100:
-                self._listings.clear()
-            self._listings[caller] = listed
+        book = self._book(caller)
+        if book.listing is not None:
+            return book.listing
+        book = await self._trusted(caller)
+        moment = book.moment
+        specs = moment.snapshot.specs.values()
+        sifted = await self._phases.sift(moment, caller, specs)
+        listed = tuple(spec for spec in specs if spec.name not in sifted.refused)
+        # What looks at the time or at history may say otherwise a moment later.
+        if self._phases.reads <= {ARGS}:
+            book.listing = listed
         return listed
 
     async def unavailable(self, caller: Caller) -> list[tuple[ToolSpec, Verdict]]:
         """What the tenant has and this agent lacks, with the verdict that keeps it away."""
-        self._settle()
+        moment = self._book(caller).moment
+        specs = moment.snapshot.specs.values()
+        sifted = await self._phases.sift(moment, caller, specs)
         found: list[tuple[ToolSpec, Verdict]] = []
-        for spec in self._snapshot.specs.values():
-            if self._tenant_has(caller, spec):
-                refusal = self._refusal(caller, spec)
-                if refusal is not None:
-                    found.append((spec, refusal))
+        told = 0
+        for spec in specs:
+            verdict = sifted.refused.get(spec.name)
+            if verdict is None or not self._tenant_has(moment, caller, spec):
+                continue
+            if verdict.rule == "rego" and told < _MOST_REASONS:
+                told += 1
+                verdict = await self._phases.why(moment, caller, spec)
+            found.append((spec, verdict))
         return found
 
     async def tenant_has(self, caller: Caller, tool: str) -> bool:
         """Whether the tenant has this tool, whatever its agents may do."""
-        self._settle()
-        spec = self._snapshot.get(tool)
-        return spec is not None and self._tenant_has(caller, spec)
+        moment = self._book(caller).moment
+        spec = moment.snapshot.get(tool)
+        return spec is not None and self._tenant_has(moment, caller, spec)
 
-    def explain(self, caller: Caller, tool: str) -> Explanation:
-        """Every phase's verdict, also beyond the first refusal."""
-        self._settle()
-        spec = self._snapshot.get(tool)
-        if spec is None:
-            missing = Verdict(
-                phase=registry.PHASE,
-                allowed=False,
-                rule="missing",
-                reason="no source has a tool of this name",
-                remedy="Check the name with: toolgate tools list",
+    async def add(self, caller: Caller, spec: ToolSpec) -> None:
+        """Whether the caller may add this tool; a `PermissionDenied` where it may not."""
+        moment = self._book(caller).moment
+        verdicts = await self._phases.enable(moment, caller, spec)
+        refused = next((one for one in verdicts if not one.allowed), None)
+        asked = await self._phases.question(Action.ENABLE, moment, caller, spec, None, None)
+        observed = refused is not None and self._phases.observes(refused)
+        self._note(Action.ENABLE, asked, refused or verdicts[-1], observed=observed)
+        if refused is not None and not observed:
+            raise PermissionDenied(
+                f"You may not add the tool {spec.name!r}. Ask an operator for it.",
+                phase=refused.phase,
+                reason=refused.reason,
             )
-            return Explanation(tool=tool, allowed=False, verdicts=(missing,))
-        verdicts = tuple(_verdicts(caller, spec, self._snapshot, self._world))
-        allowed = all(verdict.allowed for verdict in verdicts)
-        return Explanation(tool=tool, allowed=allowed, verdicts=verdicts)
 
-    def _refusal(self, caller: Caller, spec: ToolSpec) -> Verdict | None:
-        for verdict in _verdicts(caller, spec, self._snapshot, self._world):
-            if not verdict.allowed:
-                return verdict
-        return None
-
-    def _needs_a_person(self, caller: Caller, spec: ToolSpec) -> bool:
-        overrides = self._world.capsule(caller.tenant, caller.agent).overrides(spec.name)
-        return (
-            spec.requires_confirmation
-            or spec.requires_approval
-            or spec.destructive
-            # An agent's override can ask for more care, never for less.
-            or bool(overrides.get("requires_confirmation") or overrides.get("requires_approval"))
+    async def explain(
+        self,
+        caller: Caller,
+        tool: str,
+        args: dict[str, Any] | None = None,
+        turn: Turn | None = None,
+    ) -> Explanation:
+        """Every phase's verdict, also beyond the first refusal."""
+        moment = self._book(caller).moment
+        spec = moment.snapshot.get(tool)
+        if spec is None:
+            return Explanation(tool=tool, allowed=False, verdicts=(_MISSING,))
+        verdicts = await self._phases.verdicts(moment, caller, spec, args, turn)
+        refusals = [one for one in verdicts if not one.allowed]
+        passing = [one for one in refusals if self._phases.observes(one)]
+        return Explanation(
+            tool=tool,
+            allowed=len(passing) == len(refusals),
+            observed=bool(passing),
+            needs_a_person=capsule.needs_a_person(caller, spec, moment.world),
+            verdicts=tuple(verdicts),
         )
 
-    def _tenant_has(self, caller: Caller, spec: ToolSpec) -> bool:
-        return registry.judge(caller, spec, self._snapshot, self._world).allowed
+    def health(self) -> list[Health]:
+        """How each engine is doing."""
+        engines = (self._phases.policy, self._phases.relations)
+        return [engine.health() for engine in engines if engine is not None]
 
-    def _settle(self) -> None:
-        """Forget every decision that was made on another catalog or another world."""
-        snapshot, world = self._catalog.current, self._tenancy.world
-        if snapshot is not self._snapshot or world is not self._world:
-            self._snapshot, self._world = snapshot, world
-            self._grants.clear()
-            self._listings.clear()
+    async def _granted(
+        self, caller: Caller, tool: str, turn: Turn | None
+    ) -> tuple[Book, Grant, bool]:
+        """The book, the grant, and whether it was decided just now."""
+        book = self._book(caller)
+        grant = book.grants.get(tool)
+        if grant is not None:
+            return book, grant, False
+        book = await self._trusted(caller)
+        moment = book.moment
+        spec = moment.snapshot.get(tool)
+        if spec is None or tool in book.refused:
+            raise ToolNotFound(tool)
+        sifted = await self._phases.sift(moment, caller, (spec,), turn)
+        decision = await self._recorded(moment, caller, spec, sifted)
+        lasting = self._phases.reads <= {ARGS}
+        if tool in sifted.refused:
+            if lasting:
+                book.refused[tool] = sifted.refused[tool]
+            raise ToolNotFound(tool)
+        grant = Grant(
+            caller,
+            spec,
+            moment.snapshot.revision,
+            moment.world.revision,
+            capsule.needs_a_person(caller, spec, moment.world),
+            self._revision(),
+            decision,
+        )
+        # Written into the book of the moment that it was decided on: if the world has moved on
+        # meanwhile, nobody reads that book any more.
+        if lasting:
+            book.grants[tool] = grant
+            if spec.effect is _PURE and not self._phases.reads:
+                book.free[tool] = grant
+        return book, grant, True
+
+    async def _still_related(self, moment: Moment, grant: Grant) -> None:
+        """Others write relations too, and no revision of ours tells when."""
+        caller, spec = grant.caller, grant.spec
+        fresh = is_dangerous(spec)
+        if spec.name not in await self._phases.executable(moment, caller, [spec], fresh=fresh):
+            raise ToolNotFound(spec.name)
+
+    async def _requested(
+        self, book: Book, grant: Grant, args: dict[str, Any], turn: Turn | None
+    ) -> Grant:
+        """This very call, where the policy looks at more than who calls what."""
+        caller, spec, key = grant.caller, grant.spec, None
+        try:
+            written = _written(args)
+        except TypeError as error:
+            raise InvalidArguments(spec.name, [("", f"not JSON ({error})")]) from None
+        if self._phases.reads <= {ARGS}:
+            key = spec.name, written
+            answer = book.answers.get(key)
+            if answer is not None:
+                return self._answered(grant, *answer)
+        asked, verdict = await self._phases.request(book.moment, caller, spec, args, turn)
+        observed = not verdict.allowed and self._phases.observes(verdict)
+        answer = verdict, self._note(Action.REQUEST, asked, verdict, observed=observed)
+        if key is not None:
+            book.keep(key, answer)
+        return self._answered(grant, *answer)
+
+    def _answered(self, grant: Grant, verdict: Verdict, decision: str) -> Grant:
+        if not verdict.allowed and not self._phases.observes(verdict):
+            raise PermissionDenied(
+                f"This call of {grant.spec.name!r} is not allowed. Other arguments, or another "
+                "moment, may be; else ask an operator. Nothing ran.",
+                phase=verdict.phase,
+                reason=verdict.reason,
+            )
+        return msgspec.structs.replace(grant, decision=decision)
+
+    async def _recorded(
+        self, moment: Moment, caller: Caller, spec: ToolSpec, sifted: Sifted
+    ) -> str:
+        observed = sifted.observed.get(spec.name)
+        verdict = sifted.refused.get(spec.name) or observed or _ALLOWED
+        if verdict.rule == "rego" and not verdict.allowed:
+            verdict = await self._phases.why(moment, caller, spec)
+        asked = await self._phases.question(Action.REQUEST, moment, caller, spec, None, None)
+        return self._note(Action.REQUEST, asked, verdict, observed=observed is not None)
+
+    def _note(
+        self, action: Action, asked: dict[str, Any], verdict: Verdict, *, observed: bool
+    ) -> str:
+        revision = self._revision()
+        if len(args := _written(asked.get("args", {}))) > _MOST_ARGS:
+            asked = without(asked, "args") | {"args_omitted": len(args)}
+        # The clock is part of the question only where the policy reads it.
+        same = asked if TIME in self._phases.reads else without(asked, "time")
+        digest = hashlib.blake2b(digest_size=12)
+        digest.update(_written([same, verdict.allowed, observed, verdict.reason, revision]))
+        decision = Decision(
+            id=f"dec_{digest.hexdigest()}",
+            at_ns=clock.unix_ns(),
+            tenant=asked["caller"]["tenant"],
+            tool=asked["tool"]["name"],
+            action=action,
+            allowed=verdict.allowed or observed,
+            observed=observed,
+            phase=verdict.phase,
+            rule=verdict.rule,
+            reason=verdict.reason,
+            policy_revision=revision,
+            input=_written(asked),
+        )
+        self._decisions.note(decision)
+        return decision.id
+
+    async def _trusted(self, caller: Caller) -> Book:
+        """The caller's book, on a world that is not too old to decide anything new on."""
+        if self._tenancy.age_ns > self._rules.enabled_ttl_ns:
+            await self._tenancy.freshen()
+        return self._book(caller)
+
+    def _book(self, caller: Caller) -> Book:
+        return self._books.of(caller, self._catalog.current, self._tenancy.world, self._revision())
+
+    def _revision(self) -> str:
+        return _NO_POLICY if self._policy is None else self._policy.revision
+
+    @staticmethod
+    def _tenant_has(moment: Moment, caller: Caller, spec: ToolSpec) -> bool:
+        return registry.judge(caller, spec, moment.snapshot, moment.world).allowed
 
 
-def _verdicts(
-    caller: Caller, spec: ToolSpec, snapshot: Snapshot, world: World
-) -> Iterator[Verdict]:
-    """The phases in order. Who wants only the first refusal stops there."""
-    yield registry.judge(caller, spec, snapshot, world)
-    yield capsule.judge(caller, spec, world)
+def _written(value: object) -> bytes:
+    """Canonical enough to compare. Arguments are checked against their schema later."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=_told)
+
+
+def _told(value: object) -> str:
+    return type(value).__name__

@@ -38,7 +38,7 @@ def judge(caller: Caller, spec: ToolSpec, snapshot: Snapshot, world: World) -> V
             f"switched off for tenant {caller.tenant!r}",
             f"toolgate tools enable {name} --tenant {caller.tenant}",
         )
-    flag = world.tool_flags.get(name)
+    flag = world.everyone.flags.get(name)
     if flag if flag is not None else spec.enabled:
         return _ENABLED
     rule, why = ("enabled", "its definition says enabled: false")

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from toolgate.call import Caller
 from toolgate.gate.decision import Verdict
+from toolgate.gate.policy import Health
 from toolgate.spec.tool import ToolSpec
 
 PHASE = "relations"
@@ -30,6 +31,10 @@ class Relations(Protocol):
         `token`: at least as fresh as the write that gave it; `fresh`: as of now, whatever it costs.
         `RelationsUnavailable` where nobody can tell.
         """
+        ...
+
+    def health(self) -> Health:
+        """How it is doing."""
         ...
 
 

@@ -49,3 +49,5 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     error_message: str = ""
     # Known for an entry that was read back; else made from `args` when it is written.
     args_hash: str = ""
+    # The decision that let it pass. Last, so that pages written without it can be read.
+    decision: str = ""

@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+import msgspec
 import orjson
 
 from toolgate.errors import ToolgateError
 from toolgate.runtime import Runtime
+from toolgate.server.admin.routes import PREFIX, administer, allowed_methods
 from toolgate.server.auth import authenticate, caller_of
-from toolgate.server.body import Receive, read_object
+from toolgate.server.body import Receive, SlowBodyError, read_object
 from toolgate.server.calls import read_call, run_call
 from toolgate.server.host import host_check
 from toolgate.server.place import kind_of, place_of
@@ -60,7 +62,7 @@ class App:
             # Nobody will read what still comes.
             headers.append((b"connection", b"close"))
         elif status == 405:
-            headers.append((b"allow", b"POST" if scope["path"] == _CALL else b"GET"))
+            headers.append((b"allow", _allowed(scope)))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
@@ -78,22 +80,37 @@ class App:
         if path in {"/healthz", "/readyz"}:
             return self._health(path)
         key = authenticate(authorization, self._gate.tenancy.world)
-        caller = caller_of(key)
-        if path == _CALL:
-            if method != "POST":
-                return wire_problem("method_not_allowed")
-            try:
-                body = await read_object(receive)
-            except TimeoutError:
-                return wire_problem("request_timeout")
-            output = await run_call(self._gate, caller, *read_call(body))
-            return 200, orjson.dumps(output.to_machine())
+        request = Request(self._gate, key, caller_of(key), _query(scope))
+        try:
+            if path == _CALL:
+                return await self._call(request, method, receive)
+            if path.startswith(PREFIX):
+                return await self._administer(request, scope, receive)
+        except SlowBodyError:
+            return wire_problem("request_timeout")
         if method != "GET":
             return wire_problem("method_not_allowed")
-        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-        found = await _read(Request(self._gate, key, caller, query), scope)
-        if found is None:
+        found = await _read(request, scope)
+        return wire_problem("not_found") if found is None else (200, orjson.dumps(found))
+
+    @staticmethod
+    async def _call(request: Request, method: str, receive: Receive) -> Answer:
+        if method != "POST":
+            return wire_problem("method_not_allowed")
+        asked = read_call(await read_object(receive))
+        caller = msgspec.structs.replace(request.caller, context=asked.context)
+        output = await run_call(request.gate, caller, asked)
+        return 200, orjson.dumps(output.to_machine())
+
+    @staticmethod
+    async def _administer(request: Request, scope: Scope, receive: Receive) -> Answer:
+        parts = tuple(_parts(scope, PREFIX))
+        methods = allowed_methods(parts)
+        if not methods:
             return wire_problem("not_found")
+        if scope["method"] not in methods:
+            return wire_problem("method_not_allowed")
+        found = await administer(request, scope["method"], parts, receive)
         return 200, orjson.dumps(found)
 
     def _health(self, path: str) -> Answer:
@@ -101,8 +118,13 @@ class App:
         if path == "/healthz":
             return 200, b'{"status":"ok"}'
         sick = [one.source for one in self._gate.catalog.health() if not one.ok]
-        return (503 if sick else 200), orjson.dumps(
-            {"status": "degraded" if sick else "ready", "unhealthy_sources": len(sick)}
+        engines = [one.engine for one in self._gate.gate.health() if not one.ok]
+        return (503 if sick or engines else 200), orjson.dumps(
+            {
+                "status": "degraded" if sick or engines else "ready",
+                "unhealthy_sources": len(sick),
+                "unhealthy_engines": engines,
+            }
         )
 
 
@@ -119,7 +141,7 @@ async def _read(request: Request, scope: Scope) -> Any:
     if path == "/v1/tools":
         return await list_tools(request)
     if path.startswith(_TOOLS):
-        *name, last = _parts(scope)
+        *name, last = _parts(scope, _TOOLS)
         if name and last == "explain":
             return await explain_tool(request, "/".join(name))
         if name or last:
@@ -127,9 +149,20 @@ async def _read(request: Request, scope: Scope) -> Any:
     return None
 
 
-def _parts(scope: Scope) -> list[str]:
-    """What follows `/v1/tools/`. An encoded slash belongs to the name and parts nothing."""
+def _allowed(scope: Scope) -> bytes:
+    path = scope["path"]
+    if path.startswith(PREFIX):
+        return ", ".join(allowed_methods(tuple(_parts(scope, PREFIX)))).encode()
+    return b"POST" if path == _CALL else b"GET"
+
+
+def _query(scope: Scope) -> dict[str, str]:
+    return dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+
+
+def _parts(scope: Scope, prefix: str) -> list[str]:
+    """What follows the prefix. An encoded slash belongs to a name and parts nothing."""
     raw = scope.get("raw_path", b"").decode("ascii", "replace")
-    if raw.startswith(_TOOLS):
-        return [unquote(part) for part in raw.removeprefix(_TOOLS).split("/")]
-    return scope["path"].removeprefix(_TOOLS).split("/")
+    if raw.startswith(prefix):
+        return [unquote(part) for part in raw.removeprefix(prefix).split("/")]
+    return scope["path"].removeprefix(prefix).split("/")

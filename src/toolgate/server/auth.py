@@ -5,7 +5,7 @@ import hmac
 from toolgate.call import Caller
 from toolgate.errors import Unauthenticated
 from toolgate.tenancy import keys
-from toolgate.tenancy.keys import Key, Role
+from toolgate.tenancy.keys import Key
 from toolgate.tenancy.world import World
 
 _SCHEME = b"bearer "
@@ -23,5 +23,10 @@ def authenticate(header: bytes | None, world: World) -> Key:
 
 def caller_of(key: Key) -> Caller:
     """Who the key stands for."""
-    roles = ("admin",) if key.role is Role.ADMIN else ()
-    return Caller(tenant=key.tenant, agent=key.agent, roles=roles)
+    return Caller(
+        tenant=key.tenant,
+        agent=key.agent,
+        user=key.user,
+        persona=key.persona,
+        roles=key.roles,
+    )

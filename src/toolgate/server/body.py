@@ -13,10 +13,17 @@ SECONDS = 30.0
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
+class SlowBodyError(Exception):
+    """The body did not arrive in time."""
+
+
 async def read_object(receive: Receive) -> dict[str, Any]:
-    """The JSON object that was sent, or `InvalidRequest`; `TimeoutError` if it takes too long."""
-    async with asyncio.timeout(SECONDS):
-        body = await _read(receive)
+    """The JSON object that was sent, or `InvalidRequest`; `SlowBodyError` if it takes too long."""
+    try:
+        async with asyncio.timeout(SECONDS):
+            body = await _read(receive)
+    except TimeoutError:
+        raise SlowBodyError from None
     try:
         return parse_object(body)
     except ValueError as error:

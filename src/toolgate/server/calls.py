@@ -1,35 +1,51 @@
 """`POST /v1/call`: what the wire says becomes one call."""
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from toolgate.call import Caller, Output, Turn
+from toolgate.call import Caller, Context, Output, Turn
 from toolgate.errors import InvalidRequest, ToolNotFound
 from toolgate.runtime import Runtime
+from toolgate.server.context import read_context
 from toolgate.spec.names import for_model, from_model
 
-_KNOWN = frozenset({"tool", "args", "turn"})
-_LATER = frozenset({"idempotency_key", "wait_s", "context"})
+_KNOWN = frozenset({"tool", "args", "turn", "context"})
+_LATER = frozenset({"idempotency_key", "wait_s"})
 
 
-def read_call(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None, Turn | None]:
-    """Tool, arguments and turn, or `InvalidRequest` that says what to send."""
+class Asked(NamedTuple):
+    """One call, as the wire says it."""
+
+    tool: str
+    args: dict[str, Any] | None
+    turn: Turn | None
+    context: Context
+
+
+def read_call(body: dict[str, Any]) -> Asked:
+    """Tool, arguments, turn and context, or `InvalidRequest` that says what to send."""
     for field in body.keys() - _KNOWN:
         if field in _LATER:
             raise InvalidRequest(f"{field!r} is not available in this version; leave it out.")
-        raise InvalidRequest(f"{field[:60]!r} is not known; a call has tool, args and turn.")
+        raise InvalidRequest(
+            f"{field[:60]!r} is not known; a call has tool, args, turn and context."
+        )
     tool = body.get("tool")
     if not isinstance(tool, str) or not tool:
         raise InvalidRequest("Name the tool: {'tool': 'echo', 'args': {…}}.")
     args = body.get("args")
     if args is not None and not isinstance(args, dict):
         raise InvalidRequest("'args' must be an object of names and values.")
-    return tool, cast("dict[str, Any] | None", args), _turn(body.get("turn"))
+    return Asked(
+        tool,
+        cast("dict[str, Any] | None", args),
+        _turn(body.get("turn")),
+        read_context(body.get("context")),
+    )
 
 
-async def run_call(
-    gate: Runtime, caller: Caller, tool: str, args: dict[str, Any] | None, turn: Turn | None
-) -> Output:
+async def run_call(gate: Runtime, caller: Caller, asked: Asked) -> Output:
     """Run a tool by its name, or by the name that a list gave a model for it."""
+    tool, args, turn, _ = asked
     try:
         return await gate.call(tool, args, caller=caller, turn=turn)
     except ToolNotFound:

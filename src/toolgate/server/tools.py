@@ -4,11 +4,14 @@ from typing import Any
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.call import Caller, Context
 from toolgate.errors import InvalidRequest
+from toolgate.server.context import flag
 from toolgate.server.request import Request
 from toolgate.spec.export import FORMATS, export, native
+from toolgate.spec.json_object import parse_object
 from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.keys import Role
 
 _PAGE = 1_000
 _MOST_WORDS = 16
@@ -22,7 +25,7 @@ async def list_tools(request: Request) -> dict[str, Any]:
     words = set(request.query.get("q", "").lower().split())
     if len(words) > _MOST_WORDS:
         raise InvalidRequest(f"'q' takes up to {_MOST_WORDS} words; send fewer.")
-    specs = await request.gate.discover(request.caller)
+    specs = await request.gate.discover(_in_task(request.caller, request))
     if words:
         specs = tuple(spec for spec in specs if _has(spec, words))
     shown = specs[: request.number("limit", default=_PAGE, most=100_000)]
@@ -36,27 +39,49 @@ def _has(spec: ToolSpec, words: set[str]) -> bool:
 
 async def show_tool(request: Request, name: str) -> dict[str, Any]:
     """`GET /v1/tools/{name}`."""
-    grant = await request.gate.gate.decide(request.caller, name)
-    return native(grant.spec)
+    return native(await request.gate.gate.view(request.caller, name))
 
 
 async def explain_tool(request: Request, name: str) -> dict[str, Any]:
-    """`GET /v1/tools/{name}/explain?agent=`: the key's own; for an admin, any of its tenant."""
+    """`GET /v1/tools/{name}/explain?agent=&user=&persona=&role=&args=`: the key's own; for an
+    admin, any.
+    """
     about = await _about(request, name)
-    return msgspec.to_builtins(request.gate.gate.explain(about, name))
+    args = request.query.get("args")
+    try:
+        given = None if args is None else parse_object(args.encode())
+    except ValueError as error:
+        raise InvalidRequest(f"'args' {error}.") from None
+    found = await request.gate.explain(name, caller=_in_task(about, request), args=given)
+    return msgspec.to_builtins(found) | {"remedies": found.remedies}
 
 
 async def _about(request: Request, name: str) -> Caller:
     own, asked = request.caller, request.query
     tenant = asked.get("tenant") or own.tenant
     if request.is_admin:
-        if tenant != own.tenant:
+        if tenant != own.tenant and request.key.role is not Role.ADMIN:
             raise InvalidRequest(
                 "A key speaks for its own tenant; leave 'tenant' out, or use a key of that one."
             )
-        return Caller(tenant=tenant, agent=asked.get("agent", ""))
+        roles = tuple(role for role in asked.get("role", "").split(",") if role)
+        return Caller(
+            tenant=tenant,
+            agent=asked.get("agent", ""),
+            user=asked.get("user", ""),
+            persona=asked.get("persona", ""),
+            roles=roles,
+        )
     # Why a tool is hidden is for an operator: to its agent it does not exist.
-    await request.gate.gate.decide(own, name)
+    await request.gate.gate.view(own, name)
     if (tenant, asked.get("agent") or own.agent) != (own.tenant, own.agent):
         raise InvalidRequest("'tenant' and 'agent' are for an admin's key; leave them out.")
     return own
+
+
+def _in_task(caller: Caller, request: Request) -> Caller:
+    """The caller in the task that the query describes, if it describes one."""
+    read_only, no_web = (flag(name, request.query.get(name)) for name in ("read_only", "no_web"))
+    if not read_only and not no_web:
+        return caller
+    return msgspec.structs.replace(caller, context=Context(read_only=read_only, no_web=no_web))

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from toolgate import clock
 from toolgate.store.database import Database
-from toolgate.store.directory import bump
+from toolgate.store.revision import bump
 from toolgate.store.tables import tool_catalog
 from toolgate.store.upsert import upsert
 

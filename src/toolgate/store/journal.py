@@ -4,8 +4,6 @@ A side effect has a row of its own in `tool_execution_log`. Pure calls share one
 a tenth of the cost.
 """
 
-import asyncio
-import logging
 from collections.abc import Sequence
 
 import msgspec
@@ -18,14 +16,13 @@ from toolgate.ledger.entry import MOVES, Entry, State
 from toolgate.spec.document import sha256
 from toolgate.spec.effect import CallerKind, Effect
 from toolgate.store import pages
+from toolgate.store.behind import Behind
 from toolgate.store.database import Database
 from toolgate.store.outage import closed
 from toolgate.store.tables import tool_execution_log as log
 from toolgate.store.text import storable
 
-_log = logging.getLogger("toolgate.journal")
 _CROWD = 10_000
-_EVERY = 0.1
 # Larger arguments are digested at once: a crowd of them would fill the memory.
 _SMALL = 4_096
 _SUCCESS = {State.SUCCEEDED: True, State.FAILED: False, State.STARTED: None, State.UNKNOWN: None}
@@ -41,24 +38,16 @@ class TableJournal:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: list[Entry] = []
-        self._underway = 0
-        self._wake = asyncio.Event()
-        self._closing = False
-        self._writing: asyncio.Task[None] | None = None
-        self._draining: asyncio.Task[None] | None = None
+        # Entries that cannot be written still wait; once there are too many, calls are refused.
+        self._behind = Behind[Entry]("journal", self._write)
 
     def start(self) -> None:
         """Begin to write behind."""
-        self._writing = asyncio.create_task(self._write_behind(), name="toolgate-journal")
+        self._behind.start()
 
     async def close(self) -> None:
         """Write what waits, then stop."""
-        self._closing = True
-        self._wake.set()
-        if self._writing is not None:
-            await self._writing
-        await self.drain()
+        await self._behind.close()
 
     async def begin(self, entry: Entry) -> None:
         """The intent is durable when this returns."""
@@ -94,29 +83,19 @@ class TableJournal:
 
     def note(self, entry: Entry) -> None:
         """Keep it until the next write, a tenth of a second at the most."""
-        if self._closing:
+        if self._behind.closing:
             raise closed()
-        if not self._waiting:
-            self._wake.set()
         if len(entry.args) > _SMALL:
             entry = msgspec.structs.replace(entry, args=b"", args_hash=sha256(entry.args))
-        self._waiting.append(entry)
+        self._behind.add(entry)
 
     def crowded(self) -> bool:
         """Callers wait for the disk before memory fills."""
-        # What is being written may come back.
-        return len(self._waiting) + self._underway >= _CROWD
+        return self._behind.load >= _CROWD
 
     async def drain(self) -> None:
         """One write for all that wait; if it fails they go on waiting."""
-        # A write that is under way may have begun before the newest note; the next has not.
-        for _ in range(2):
-            if self._draining is None or self._draining.done():
-                if not self._waiting:
-                    return
-                self._draining = asyncio.create_task(self._write_waiting(), name="toolgate-drain")
-            # Whoever goes away meanwhile must not stop a write that others wait for.
-            await asyncio.shield(self._draining)
+        await self._behind.drain()
 
     async def entries(self, tenant: str, *, limit: int = 50) -> Sequence[Entry]:
         """The newest first, those that still wait to be written included."""
@@ -131,29 +110,8 @@ class TableJournal:
 
         return await self._database.read(work)
 
-    async def _write_waiting(self) -> None:
-        batch, self._waiting = self._waiting, []
-        self._underway = len(batch)
-        try:
-            await self._database.write(lambda connection: pages.write(connection, batch))
-        except BaseException:
-            self._waiting = batch + self._waiting
-            self._wake.set()
-            raise
-        finally:
-            self._underway = 0
-
-    async def _write_behind(self) -> None:
-        while not self._closing:
-            await self._wake.wait()
-            self._wake.clear()
-            if not self._closing:
-                await asyncio.sleep(_EVERY)
-            try:
-                await self.drain()
-            except Exception as error:  # noqa: BLE001  whatever it is, the next write may succeed
-                # The entries still wait; once there are too many, calls are refused.
-                _log.warning("the journal could not be written (%s)", type(error).__name__)
+    async def _write(self, batch: list[Entry]) -> None:
+        await self._database.write(lambda connection: pages.write(connection, batch))
 
 
 def _rows(connection: Connection, tenant: str, limit: int) -> list[Entry]:
@@ -186,6 +144,7 @@ def _row(entry: Entry) -> dict[str, object]:
         "error_code": entry.error_code,
         "error_message": entry.error_message,
         "created_ns": entry.started_ns,
+        "decision_id": entry.decision,
     }
     return {name: storable(part) if isinstance(part, str) else part for name, part in row.items()}
 
@@ -210,4 +169,5 @@ def _entry(row: sa.RowMapping) -> Entry:
         duration_ns=round(row["duration_ms"] * 1e6),
         error_code=row["error_code"],
         error_message=row["error_message"],
+        decision=row["decision_id"],
     )

@@ -12,7 +12,7 @@ from toolgate.store.database import Database
 from toolgate.store.tables import metadata
 
 # What the newest migration makes.
-VERSION = "0001"
+VERSION = "0002"
 # Any number does, as long as every toolgate process takes the same one.
 _LOCK = 0x746F6F6C67617465
 # Alembic keeps the running migration in globals: in one process, one after the other. Asked again

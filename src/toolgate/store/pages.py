@@ -94,4 +94,5 @@ def _packed(entry: Entry) -> _Packed:
         entry.error_code,
         entry.error_message,
         entry.args_hash or sha256(entry.args),
+        entry.decision,
     )

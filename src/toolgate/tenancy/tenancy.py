@@ -1,21 +1,19 @@
 """The current world, and the changes an operator makes to it."""
 
-import asyncio
-import difflib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
-from toolgate import clock
-from toolgate.errors import InvalidRequest, StoreUnavailable
+from toolgate.errors import InvalidRequest
 from toolgate.identity import plain
-from toolgate.tenancy import keys
+from toolgate.tenancy import keys, names
+from toolgate.tenancy.audit import Record
 from toolgate.tenancy.capsule import NO_OVERRIDES, Mode
 from toolgate.tenancy.changes import (
     AddKey,
     AddTenant,
-    Change,
     FirstKeys,
+    RemoveAgent,
     RevokeKey,
     SetActivation,
     SetAgent,
@@ -23,71 +21,45 @@ from toolgate.tenancy.changes import (
     SetToolFlag,
 )
 from toolgate.tenancy.keys import FreshKey, Role
-from toolgate.tenancy.world import World
+from toolgate.tenancy.relating import Relating
+from toolgate.tenancy.rules import Rules
 
-# The names of all tools, or `None` where nobody can tell.
-Known = Callable[[], Collection[str] | None]
-# How long a world is believed without asking; side effects ask again after that.
-_STALE_NS = 5 * 10**9
-_FRESHEN_SECONDS = 2.0
-# Comparing a name with many others takes long enough to be noticed.
-_MOST_COMPARED = 1_000
 CARE = ("requires_confirmation", "requires_approval")
+_MOST_RECORDS = 1_000
 E = TypeVar("E", bound=StrEnum)
 
 
-class Directory(Protocol):
-    """Where the world is kept. A change raises the revision, so that other nodes notice."""
-
-    async def revision(self) -> int:
-        """How many times the world was changed."""
-        ...
-
-    async def load(self) -> World:
-        """The world at one revision, whole."""
-        ...
-
-    async def put(self, changes: tuple[Change, ...]) -> None:
-        """All of them or none; `InvalidRequest` where one does not fit what is on record."""
-        ...
-
-
-class Tenancy:
+class Tenancy(Rules, Relating):
     """Holds the world in memory. A change is stored first and seen at once afterwards."""
-
-    def __init__(self, directory: Directory, *, known: Known = lambda: None) -> None:
-        """`known` names the tools there are, so that a flag cannot miss its tool by a typo."""
-        self._directory = directory
-        self._known = known
-        # One at a time: a world that was read earlier must not replace one that was read later.
-        self._taking = asyncio.Lock()
-        self._asked_ns = -_STALE_NS
-        self.world = World(revision=-1)
 
     async def refresh(self) -> bool:
         """Take over what other nodes changed; whether anything had."""
-        async with self._taking:
-            asked_ns = clock.monotonic_ns()
-            changed = await self._directory.revision() != self.world.revision
-            if changed:
-                self.world = await self._directory.load()
-            self._asked_ns = asked_ns
-            return changed
-
-    def is_stale(self) -> bool:
-        """Whether what other nodes changed may have been missed for too long."""
-        return clock.monotonic_ns() - self._asked_ns > _STALE_NS
+        return await self._present.refresh()
 
     async def freshen(self) -> None:
-        """Look now, or `StoreUnavailable`: what may have been revoked must not run."""
-        try:
-            async with asyncio.timeout(_FRESHEN_SECONDS):
-                await self.refresh()
-        except TimeoutError:
-            raise StoreUnavailable(
-                "The store does not answer, so nobody can tell whether this is still allowed. "
-                "Nothing ran; try again when it is back."
-            ) from None
+        """See the store as it is after this was called, or `StoreUnavailable`.
+
+        What may have been revoked must not run.
+        """
+        await self._present.freshen()
+
+    @property
+    def age_ns(self) -> int:
+        """How long ago the store was last asked, and answered."""
+        return self._present.age_ns
+
+    async def audit(
+        self, *, tenant: str | None = None, limit: int = 100, before: int | None = None
+    ) -> Sequence[Record]:
+        """What was changed, the newest first: by whom, and why. `None` means every tenant.
+
+        `before` is the id of the last record that was read, to read on from there.
+        """
+        if tenant:
+            plain("tenant", tenant)
+        if not 1 <= limit <= _MOST_RECORDS:
+            raise InvalidRequest(f"The limit is a number from 1 to {_MOST_RECORDS:,}.")
+        return await self._directory.audit(tenant=tenant, limit=limit, before=before)
 
     async def set_tool(self, tool: str, enabled: bool | None) -> None:  # noqa: FBT001
         """Switch a tool on or off for everyone; `None` leaves it to its definition."""
@@ -130,13 +102,38 @@ class Tenancy:
             SetActivation(tenant, agent, self._tool(tool), enabled, _care(overrides)),
         )
 
-    async def add_key(self, role: Role, *, tenant: str, agent: str = "") -> FreshKey:
-        """Make a key. Its secret is in the answer and nowhere else. An admin needs no agent."""
+    async def remove_agent(self, tenant: str, agent: str) -> None:
+        """An agent is gone, with its capsule, and its keys open nothing any more."""
+        await self._put(RemoveAgent(plain("tenant", tenant), plain("agent", agent)))
+
+    async def add_key(
+        self,
+        role: Role,
+        *,
+        tenant: str,
+        agent: str = "",
+        user: str = "",
+        persona: str = "",
+        roles: Iterable[str] = (),
+    ) -> FreshKey:
+        """Make a key. Its secret is in the answer and nowhere else.
+
+        An admin needs no agent, and one who runs a tenant has none.
+        """
         plain("tenant", tenant)
         role = _one_of(Role, role)
+        if role is Role.TENANT_ADMIN and agent:
+            raise InvalidRequest("The key of who runs a tenant names no agent. No key was made.")
         if agent or role is Role.AGENT:
             plain("agent", agent)
-        fresh = keys.make(role, tenant=tenant, agent=agent)
+        fresh = keys.make(
+            role,
+            tenant=tenant,
+            agent=agent,
+            user=names.user(user) if user else "",
+            persona=names.label("persona", persona) if persona else "",
+            roles=names.labels("role", roles),
+        )
         await self._put(AddKey(fresh.key))
         return fresh
 
@@ -154,7 +151,7 @@ class Tenancy:
                 AddKey(own.key),
             )
         except InvalidRequest:
-            await self.refresh()
+            await self._present.refresh()
             return None
         return admin, own
 
@@ -162,29 +159,14 @@ class Tenancy:
         """The key opens nothing any more."""
         await self._put(RevokeKey(key_id))
 
-    def _tool(self, name: str) -> str:
-        known = self._known()
-        if known is None or name in known:
-            return name
-        raise InvalidRequest(
-            f"There is no tool {name[:80]!r} in the catalog; nothing was changed."
-            + _nearest(name, known)
-        )
-
-    async def _put(self, *changes: Change) -> None:
-        async with self._taking:
-            await self._directory.put(changes)
-            asked_ns = clock.monotonic_ns()
-            self.world = await self._directory.load()
-            self._asked_ns = asked_ns
-
 
 def _care(overrides: Mapping[str, Any]) -> Mapping[str, Any]:
     """Only what adds care is taken: a misspelt or weaker override would be believed to hold."""
     for key, value in overrides.items():
         if key not in CARE:
             raise InvalidRequest(
-                f"{key[:80]!r} is no override; there are {' and '.join(CARE)}.{_nearest(key, CARE)}"
+                f"{key[:80]!r} is no override; there are {' and '.join(CARE)}."
+                + names.nearest(key, CARE)
             )
         if value is not True:
             raise InvalidRequest(
@@ -200,8 +182,3 @@ def _one_of(choices: type[E], given: str) -> E:
     except ValueError:
         listed = ", ".join(choices)
         raise InvalidRequest(f"{given!r} is not one of: {listed}.") from None
-
-
-def _nearest(name: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(name[:80], known, n=1) if len(known) <= _MOST_COMPARED else []
-    return f" Did you mean {close[0]!r}?" if close else ""

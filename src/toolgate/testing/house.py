@@ -13,7 +13,8 @@ from toolgate.gate.gate import Gate
 from toolgate.ledger.journal import Journal
 from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime
-from toolgate.tenancy.tenancy import Directory, Tenancy
+from toolgate.tenancy.directory import Directory
+from toolgate.tenancy.tenancy import Tenancy
 from toolgate.testing.directory import MemoryDirectory
 from toolgate.testing.journal import MemoryJournal
 

@@ -1,0 +1,77 @@
+"""`toolgate agents`: agents and their capsules."""
+
+from typing import Annotated, Any
+
+import typer
+
+from toolgate.bootstrap import Toolgate
+from toolgate.cli import show
+from toolgate.cli.operator import Why, signed
+from toolgate.cli.session import TENANT, Config, Json, Tenant, with_gate
+from toolgate.tenancy.capsule import Mode
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Agents and their capsules.")
+Name = Annotated[str, typer.Argument(help="The agent's name.")]
+
+
+@app.command("list")
+def list_(config: Config = None, tenant: Tenant = TENANT, json: Json = False) -> None:
+    """The agents of a tenant, and what is switched in their capsules."""
+
+    async def work(gate: Toolgate) -> list[dict[str, Any]]:
+        capsules = gate.tenancy.world.tenant(tenant).capsules
+        return [
+            {
+                "id": agent,
+                "mode": str(capsule.mode),
+                "on": sorted(name for name, one in capsule.activations.items() if one.enabled),
+                "off": sorted(name for name, one in capsule.activations.items() if not one.enabled),
+            }
+            for agent, capsule in sorted(capsules.items())
+        ]
+
+    rows = with_gate(config, work, json=json)
+    if json:
+        show.as_json(rows)
+        return
+    show.table(
+        ("agent", "starts from", "on", "off"),
+        [(row["id"], row["mode"], ", ".join(row["on"]), ", ".join(row["off"])) for row in rows],
+    )
+
+
+@app.command("set")
+def set_(
+    name: Name,
+    mode: Annotated[
+        Mode,
+        typer.Option("--mode", help="all: what the tenant has; listed: only what is switched on."),
+    ] = Mode.ALL,
+    config: Config = None,
+    tenant: Tenant = TENANT,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Put an agent on record, or change what its capsule starts from."""
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).set_agent(tenant, name, mode)
+
+    with_gate(config, work, json=json)
+    starts = "all that the tenant has" if mode is Mode.ALL else "nothing but what is switched on"
+    told = f"Agent {name} of {tenant} starts from {starts}."
+    show.told({"id": name, "tenant": tenant, "mode": str(mode)}, told, json=json)
+
+
+@app.command()
+def remove(
+    name: Name, config: Config = None, tenant: Tenant = TENANT, why: Why = "", json: Json = False
+) -> None:
+    """Take an agent off the record, with its capsule and its keys."""
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).remove_agent(tenant, name)
+
+    with_gate(config, work, json=json)
+    told = f"Agent {name} of {tenant} is gone, and so are its keys."
+    show.told({"id": name, "tenant": tenant, "removed": True}, told, json=json)

@@ -1,0 +1,146 @@
+"""`toolgate layers`: what everybody, or a role, is left with."""
+
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from toolgate.bootstrap import Toolgate
+from toolgate.cli import show
+from toolgate.cli.operator import Everywhere, Why, signed, whole
+from toolgate.cli.session import Config, Json, usage, with_gate
+from toolgate.cli.state import find
+from toolgate.tenancy.layer import Layer, Layers
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Layers that narrow what may be called."
+)
+Name = Annotated[str, typer.Argument(help="The layer's name.")]
+Role = Annotated[str, typer.Option("--role", help="Of this role; without it, of everybody.")]
+Allow = Annotated[
+    str | None,
+    typer.Option("--allow", help="Only these, by commas: names, group:read, category:data, mail.*"),
+]
+Deny = Annotated[str, typer.Option("--deny", help="Never these, by commas.")]
+Reason = Annotated[str, typer.Option("--reason", help="Shown to whoever asks why.")]
+
+
+@app.command("list")
+def list_(config: Config = None, json: Json = False) -> None:
+    """Every layer."""
+
+    async def work(gate: Toolgate) -> list[dict[str, Any]]:
+        world = gate.tenancy.world
+        found = _rows("", world.everyone.layers)
+        for tenant in sorted(world.tenants):
+            found += _rows(tenant, world.tenants[tenant].layers)
+        return found
+
+    rows = with_gate(config, work, json=json)
+    if json:
+        show.as_json(rows)
+        return
+    show.table(
+        ("layer", "role", "tenant", "allow", "deny", "reason"),
+        [
+            (
+                row["name"],
+                row["role"] or "(everybody)",
+                row["tenant"] or "(every one)",
+                "(all)" if row["allow"] is None else ", ".join(row["allow"]),
+                ", ".join(row["deny"]),
+                row["reason"],
+            )
+            for row in rows
+        ],
+    )
+
+
+@app.command("set")
+def set_(
+    name: Name,
+    allow: Allow = None,
+    deny: Deny = "",
+    role: Role = "",
+    tenant: Everywhere = "",
+    reason: Reason = "",
+    config: Config = None,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Write a layer, whole. Without --allow it leaves all but what it denies."""
+    layer = Layer(allow=None if allow is None else whole(allow), deny=whole(deny), reason=reason)
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).set_layer(name, layer, role=role, tenant=tenant)
+
+    with_gate(config, work, json=json)
+    told = f"Layer {name} of {_whom(role, tenant)} is written."
+    show.told(_row(tenant, role, name, layer), told, json=json)
+
+
+@app.command()
+def permit(
+    name: Name,
+    tool: Annotated[str, typer.Argument(help="The tool's name.")],
+    role: Role = "",
+    tenant: Everywhere = "",
+    config: Config = None,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Let a layer leave one more tool."""
+
+    async def work(gate: Toolgate) -> Layer | None:
+        find(gate, tool)
+        world = gate.tenancy.world
+        layers = world.tenant(tenant).layers if tenant else world.everyone.layers
+        layer = layers.get((role, name))
+        if layer is None:
+            return None
+        wider = msgspec.structs.replace(
+            layer,
+            allow=None if layer.allow is None else tuple(dict.fromkeys((*layer.allow, tool))),
+            deny=tuple(one for one in layer.deny if one != tool),
+        )
+        await signed(gate, why).set_layer(name, wider, role=role, tenant=tenant)
+        return wider
+
+    layer = with_gate(config, work, json=json)
+    if layer is None:
+        raise usage(f"There is no layer {name} of {_whom(role, tenant)}.", json=json)
+    told = f"Layer {name} of {_whom(role, tenant)} leaves {tool}."
+    show.told(_row(tenant, role, name, layer), told, json=json)
+
+
+@app.command()
+def remove(
+    name: Name,
+    role: Role = "",
+    tenant: Everywhere = "",
+    config: Config = None,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Take a layer away."""
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).set_layer(name, None, role=role, tenant=tenant)
+
+    with_gate(config, work, json=json)
+    told = f"Layer {name} of {_whom(role, tenant)} is gone."
+    show.told({"name": name, "role": role, "tenant": tenant, "removed": True}, told, json=json)
+
+
+def _whom(role: str, tenant: str) -> str:
+    whom = f"role {role}" if role else "everybody"
+    return f"{whom} in {tenant}" if tenant else whom
+
+
+def _row(tenant: str, role: str, name: str, layer: Layer) -> dict[str, Any]:
+    return {"tenant": tenant, "role": role, "name": name} | msgspec.to_builtins(layer)
+
+
+def _rows(tenant: str, layers: Layers) -> list[dict[str, Any]]:
+    found = sorted(layers.items(), key=lambda item: item[0])
+    return [_row(tenant, role, name, layer) for (role, name), layer in found]

@@ -1,0 +1,95 @@
+"""`toolgate personas`: what a persona is kept from, and whether it may add tools."""
+
+from typing import Annotated, Any
+
+import typer
+
+from toolgate.bootstrap import Toolgate
+from toolgate.cli import show
+from toolgate.cli.operator import Why, signed
+from toolgate.cli.session import Config, Json, with_gate
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="What personas may not do.")
+Name = Annotated[str, typer.Argument(help="The persona's name.")]
+Tool = Annotated[str, typer.Argument(help="The tool's name.")]
+
+
+@app.command("list")
+def list_(config: Config = None, json: Json = False) -> None:
+    """The personas that somebody has spoken of."""
+
+    async def work(gate: Toolgate) -> list[dict[str, Any]]:
+        personas = gate.tenancy.world.everyone.personas
+        return [
+            {
+                "id": name,
+                "can_add_tools": persona.can_add_tools,
+                "kept_from": {
+                    tool: one.reason
+                    for tool, one in sorted(persona.restrictions.items())
+                    if not one.allowed
+                },
+            }
+            for name, persona in sorted(personas.items())
+        ]
+
+    rows = with_gate(config, work, json=json)
+    if json:
+        show.as_json(rows)
+        return
+    words = {True: "yes", False: "no", None: "(nobody has said)"}
+    show.table(
+        ("persona", "may add tools", "is kept from"),
+        [(row["id"], words[row["can_add_tools"]], ", ".join(row["kept_from"])) for row in rows],
+    )
+
+
+@app.command("set")
+def set_(
+    name: Name,
+    can_add_tools: Annotated[
+        bool, typer.Option("--can-add-tools/--cannot-add-tools", help="Whether it may add tools.")
+    ],
+    config: Config = None,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Say whether a persona may add tools."""
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).set_persona(name, can_add_tools)
+
+    with_gate(config, work, json=json)
+    told = f"Persona {name} {'may' if can_add_tools else 'may not'} add tools."
+    show.told({"id": name, "can_add_tools": can_add_tools}, told, json=json)
+
+
+@app.command()
+def restrict(
+    name: Name,
+    tool: Tool,
+    reason: Annotated[str, typer.Option("--reason", help="Shown to whoever asks why.")] = "",
+    config: Config = None,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Keep a persona from a tool."""
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).restrict(name, tool, reason=reason)
+
+    with_gate(config, work, json=json)
+    told = f"Persona {name} is kept from {tool}."
+    show.told({"id": name, "tool": tool, "allowed": False}, told, json=json)
+
+
+@app.command()
+def allow(name: Name, tool: Tool, config: Config = None, why: Why = "", json: Json = False) -> None:
+    """Do not keep a persona from a tool any more."""
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).restrict(name, tool, allowed=None)
+
+    with_gate(config, work, json=json)
+    told = f"Persona {name} is not kept from {tool} any more."
+    show.told({"id": name, "tool": tool, "allowed": None}, told, json=json)

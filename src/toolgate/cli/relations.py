@@ -1,0 +1,75 @@
+"""`toolgate relations`: who stands how to which tool."""
+
+from typing import Annotated
+
+import typer
+
+from toolgate.bootstrap import Toolgate
+from toolgate.cli import show
+from toolgate.cli.operator import Why, signed
+from toolgate.cli.session import TENANT, Config, Json, Tenant, with_gate
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Relations, such as tool:pay#executor@user:ann or tool:pay#executor@group:finance#member.",
+)
+Relations = Annotated[
+    list[str], typer.Argument(metavar="RELATION...", help="tool:NAME#executor@user:NAME")
+]
+
+
+@app.command("list")
+def list_(
+    config: Config = None,
+    tenant: Tenant = TENANT,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 1_000,
+    json: Json = False,
+) -> None:
+    """The relations of a tenant."""
+
+    async def work(gate: Toolgate) -> list[str]:
+        return [str(one) for one in await gate.tenancy.relations(tenant, limit=limit)]
+
+    found = with_gate(config, work, json=json)
+    if json:
+        show.as_json(found)
+    else:
+        for one in found:
+            show.line(one)
+
+
+@app.command()
+def add(
+    relations: Relations,
+    config: Config = None,
+    tenant: Tenant = TENANT,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Put relations on record. One that is there stays."""
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).relate(tenant, add=relations)
+
+    with_gate(config, work, json=json)
+    told = f"On record in {tenant}: {', '.join(relations)}."
+    show.told({"tenant": tenant, "added": relations}, told, json=json)
+
+
+@app.command()
+def remove(
+    relations: Relations,
+    config: Config = None,
+    tenant: Tenant = TENANT,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Take relations off the record. One that is not there is no mistake."""
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).relate(tenant, remove=relations)
+
+    with_gate(config, work, json=json)
+    told = f"Not on record in {tenant} any more: {', '.join(relations)}."
+    show.told({"tenant": tenant, "removed": relations}, told, json=json)

@@ -1,0 +1,43 @@
+"""`toolgate tenants`: who there is."""
+
+from typing import Annotated
+
+import typer
+
+from toolgate.bootstrap import Toolgate
+from toolgate.cli import show
+from toolgate.cli.operator import Why, signed
+from toolgate.cli.session import Config, Json, with_gate
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="List and add tenants.")
+
+
+@app.command("list")
+def list_(config: Config = None, json: Json = False) -> None:
+    """The tenants on record."""
+
+    async def work(gate: Toolgate) -> list[dict[str, object]]:
+        tenants = gate.tenancy.world.tenants
+        return [{"id": name, "agents": len(tenants[name].capsules)} for name in sorted(tenants)]
+
+    rows = with_gate(config, work, json=json)
+    if json:
+        show.as_json(rows)
+    else:
+        show.table(("tenant", "agents"), [(str(row["id"]), str(row["agents"])) for row in rows])
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="The tenant's name.")],
+    config: Config = None,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Put a tenant on record."""
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).add_tenant(name)
+
+    with_gate(config, work, json=json)
+    show.told({"id": name}, f"Tenant {name} is on record.", json=json)

@@ -1,0 +1,49 @@
+"""On whose behalf a command asks: the options that make a caller, and a call's arguments."""
+
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from toolgate.call import Caller, Context
+from toolgate.cli.session import caller_of, usage
+from toolgate.spec.json_object import parse_object
+
+User = Annotated[str, typer.Option("--user", help="The user that the agent acts for.")]
+Persona = Annotated[str, typer.Option("--persona", help="The persona.")]
+Roles = Annotated[list[str], typer.Option("--role", help="A role; can be given again.")]
+Session = Annotated[str, typer.Option("--session", help="The session it belongs to.")]
+ReadOnly = Annotated[bool, typer.Option("--read-only", metavar="", help="In a read-only task.")]
+NoWeb = Annotated[bool, typer.Option("--no-web", metavar="", help="In a task without the web.")]
+Args = Annotated[str, typer.Option("--args", help="The call's arguments, as a JSON object.")]
+NO_ROLES: list[str] = []
+
+
+def caller_with(
+    tenant: str,
+    agent: str,
+    *,
+    json: bool,
+    user: str = "",
+    persona: str = "",
+    roles: list[str] = NO_ROLES,
+    session: str = "",
+    read_only: bool = False,
+    no_web: bool = False,
+) -> Caller:
+    """The caller that the options describe."""
+    return msgspec.structs.replace(
+        caller_of(tenant, agent, user=user, json=json),
+        persona=persona,
+        roles=tuple(roles),
+        session=session,
+        context=Context(read_only=read_only, no_web=no_web),
+    )
+
+
+def parse_args(text: str, *, json: bool) -> dict[str, Any]:
+    """The arguments, or wrong usage."""
+    try:
+        return parse_object(text.encode("utf-8", "surrogateescape"))
+    except ValueError as error:
+        raise usage(f'--args {error}. Write --args \'{{"text": "hi"}}\'.', json=json) from None

@@ -1,0 +1,189 @@
+"""An operator's folder of policies: Rego files, and the data beside them.
+
+`*.rego` anywhere below it, but for `*_test.rego`. Every other JSON or YAML file is data and stands
+at its folder's place, as OPA has it: `shop/data.json` is `data.shop`; `*cases.yaml` are tests.
+Hidden files, and what is no regular file inside the folder, are left out.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import orjson
+import yaml
+
+MAX_FILES = 1_000
+MAX_DATA_BYTES = 8 * 1024 * 1024
+_MAX_YAML = 1024 * 1024
+# Without libyaml the same values come from a slower parser.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_compose: Any = yaml.compose  # pyright: ignore[reportUnknownMemberType]
+_DATA = (".json", ".yaml", ".yml")
+# One stamp a file: what changes when it is written to, replaced or removed.
+Stamp = tuple[tuple[str, int, int, int], ...]
+
+
+class Folder(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found: texts and data by shown path, and what is wrong."""
+
+    modules: dict[str, str]
+    data: dict[str, Any]
+    problems: tuple[str, ...]
+
+
+def paths(root: Path) -> list[tuple[str, Path]]:
+    """The files that count, by the path that messages show."""
+    found: list[tuple[str, Path]] = []
+    for place, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            path = Path(place, name)
+            if _counts(name) and path.is_file() and not path.is_symlink():
+                found.append((_shown(path.relative_to(root)), path))
+    return sorted(found)
+
+
+def stamp(root: Path) -> Stamp:
+    """Whether anything has changed since the last look, without reading."""
+    stamps: list[tuple[str, int, int, int]] = []
+    for shown, path in paths(root):
+        try:
+            state = path.stat()
+        except OSError:
+            continue
+        stamps.append((shown, state.st_mtime_ns, state.st_size, state.st_ino))
+    return tuple(stamps)
+
+
+def read(root: Path) -> Folder:
+    """Every file, with the problems of all of them."""
+    modules: dict[str, str] = {}
+    data: dict[str, Any] = {}
+    problems: list[str] = []
+    files = paths(root)
+    if len(files) > MAX_FILES:
+        problems.append(f"policies: there are more than {MAX_FILES:,} files; put data into few.")
+        files = []
+    for shown, path in files:
+        try:
+            text = _text(path)
+            if path.suffix == ".rego":
+                modules[shown] = text
+            else:
+                _merge(data, Path(shown).parent.parts, _value(text, path.suffix))
+        except _WrongFile as wrong:
+            problems.append(f"{shown}:{wrong}")
+    return Folder(modules=modules, data=data, problems=tuple(problems))
+
+
+class _WrongFile(Exception):
+    """`line: what is wrong`, or ` what is wrong`."""
+
+
+def _counts(name: str) -> bool:
+    if name.startswith("."):
+        return False
+    stem, suffix = Path(name).stem, Path(name).suffix
+    if suffix == ".rego":
+        return not stem.endswith("_test")
+    return suffix in _DATA and not stem.endswith("cases")
+
+
+def _shown(path: Path) -> str:
+    return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_DATA_BYTES + 1)
+    except OSError as error:
+        raise _WrongFile(f" it cannot be read ({error.strerror}).") from None
+    if len(raw) > MAX_DATA_BYTES:
+        raise _WrongFile(f" it has more than {MAX_DATA_BYTES:,} bytes. Split it.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise _WrongFile(f"{line}: it is not UTF-8 text.") from None
+
+
+def _value(text: str, suffix: str) -> dict[str, Any]:
+    try:
+        value = _json(text) if suffix == ".json" else _yaml(text)
+        # What is no JSON is not taken: a set, or a key that is a number.
+        orjson.dumps(value)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{mark.line + 1}:" if mark else ""
+        raise _WrongFile(f"{where} it is not YAML ({getattr(error, 'problem', 'odd')}).") from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _WrongFile(f" it is not JSON ({str(error)[:120]}).") from None
+    if not isinstance(value, dict):
+        raise _WrongFile(' data is an object: {"global_tool_deny": ["name"]}.')
+    return cast("dict[str, Any]", value)
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The second of two lists of one name would silently take the place of the first."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands there twice")
+    return found
+
+
+def _yaml(text: str) -> Any:
+    if len(text) > _MAX_YAML:
+        raise _WrongFile(f" it has more than {_MAX_YAML:,} characters of YAML. Use JSON.")
+    _check(_compose(text, Loader=_LOADER), set())
+    return yaml.load(text, Loader=_LOADER)  # noqa: S506  it is the safe one
+
+
+def _check(node: Any, seen: set[int]) -> None:
+    """No aliases, so that a small file is no large value; no key twice."""
+    if id(node) in seen:
+        raise ValueError("aliases are not taken")
+    seen.add(id(node))
+    if isinstance(node, yaml.MappingNode):
+        keys = [str(key.value) for key, _ in node.value]
+        if len(set(keys)) != len(keys):
+            raise ValueError("a key stands there twice")
+        for pair in node.value:
+            _check(pair[0], seen)
+            _check(pair[1], seen)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _check(item, seen)
+
+
+def _merge(data: dict[str, Any], place: tuple[str, ...], value: dict[str, Any]) -> None:
+    for part in place:
+        data = _object(data, part)
+    for key, part in _flat(value):
+        if key in data and not (isinstance(data[key], dict) and isinstance(part, dict)):
+            raise _WrongFile(f" {key!r} is already there from another file.")
+        if isinstance(part, dict):
+            _merge(_object(data, key), (), cast("dict[str, Any]", part))
+        else:
+            data[key] = part
+
+
+def _object(data: dict[str, Any], part: str) -> dict[str, Any]:
+    inner = data.setdefault(part, {})
+    if not isinstance(inner, dict):
+        raise _WrongFile(f" {part!r} is already there from another file.")
+    return cast("dict[str, Any]", inner)
+
+
+def _flat(value: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
+    for key, part in value.items():
+        if type(key) is not str:
+            raise _WrongFile(f" the key {key!r} is no text; put it in quotes.")
+        yield key, part

@@ -1,0 +1,83 @@
+"""What was decided before, for one caller on one catalog, world and policy."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolgate import clock
+from toolgate.call import Caller, Grant
+from toolgate.catalog.snapshot import Snapshot
+from toolgate.gate.decision import Verdict
+from toolgate.gate.layers import cascade
+from toolgate.gate.phases import Moment
+from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.world import World
+
+_MOST_BOOKS = 10_000
+_MOST_ANSWERS = 1_000
+
+
+class Book:
+    """One caller's decisions. It is thrown away when anything it rests on has changed."""
+
+    __slots__ = ("answers", "free", "grants", "listing", "moment", "refused", "until_ns", "world")
+
+    def __init__(self, moment: Moment, until_ns: int) -> None:
+        self.moment = moment
+        self.world = moment.world
+        self.until_ns = until_ns
+        self.grants: dict[str, Grant] = {}
+        # Of the grants, those that nothing else has to be asked about.
+        self.free: dict[str, Grant] = {}
+        self.refused: dict[str, Verdict] = {}
+        self.listing: tuple[ToolSpec, ...] | None = None
+        # By tool and arguments, where the policy reads those and nothing else of a call.
+        self.answers: dict[tuple[str, bytes], tuple[Verdict, str]] = {}
+
+    def keep(self, key: tuple[str, bytes], answer: tuple[Verdict, str]) -> None:
+        """Remember an answer about arguments."""
+        if len(self.answers) >= _MOST_ANSWERS:
+            self.answers.clear()
+        self.answers[key] = answer
+
+    def follow(self, caller: Caller, world: World) -> bool:
+        """Whether it still holds in this world: what changed was not this caller's affair."""
+        before, tenant = self.world, caller.tenant
+        if before is world:
+            return True
+        if before.everyone is not world.everyone:
+            return False
+        if before.tenant(tenant) is not world.tenant(tenant):
+            return False
+        self.world = world
+        self.moment = self.moment._replace(world=world)
+        return True
+
+
+class Books:
+    """All callers' books: at most so many, and none older than a decision may be."""
+
+    def __init__(self, ttl_ns: int) -> None:
+        self._ttl_ns = ttl_ns
+        self.kept: dict[Caller, Book] = {}
+        self.snapshot: Snapshot | None = None
+        self.revision = ""
+
+    def of(self, caller: Caller, snapshot: Snapshot, world: World, revision: str) -> Book:
+        """The caller's book for this moment, new where the old one does not hold any more."""
+        if snapshot is not self.snapshot or revision != self.revision:
+            self.kept.clear()
+            self.snapshot, self.revision = snapshot, revision
+        now_ns = clock.monotonic_ns()
+        book = self.kept.get(caller)
+        if book is not None and now_ns < book.until_ns and book.follow(caller, world):
+            return book
+        if len(self.kept) >= _MOST_BOOKS:
+            self.kept.clear()
+        book = Book(Moment(snapshot, world, cascade(caller, world)), now_ns + self._ttl_ns)
+        self.kept[caller] = book
+        return book
+
+
+def without(document: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The document without some of its fields."""
+    return {name: value for name, value in document.items() if name not in names}

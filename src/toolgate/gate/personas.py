@@ -1,0 +1,40 @@
+"""Phase 4, in its middle: what a persona is kept from, and whether it may add tools."""
+
+from toolgate.call import Caller
+from toolgate.gate.decision import Verdict
+from toolgate.gate.policy import PHASE
+from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.world import World
+
+RULE = "persona"
+
+
+def refusal(caller: Caller, spec: ToolSpec, world: World) -> Verdict | None:
+    """Why the persona may not use this tool."""
+    restriction = world.persona(caller.persona).restrictions.get(spec.name)
+    if restriction is None or restriction.allowed:
+        return None
+    why = f": {restriction.reason}" if restriction.reason else ""
+    return Verdict(
+        phase=PHASE,
+        allowed=False,
+        rule=RULE,
+        reason=f"persona {caller.persona!r} is kept from it{why}",
+        remedy=f"toolgate personas allow {caller.persona} {spec.name}",
+    )
+
+
+def may_add(caller: Caller, world: World, *, unlisted: bool) -> Verdict:
+    """Whether the persona may add tools; one that nobody has spoken of may where a setting says."""
+    said = world.persona(caller.persona).can_add_tools
+    allowed = unlisted if said is None else said
+    if allowed:
+        return Verdict(phase=PHASE, allowed=True, rule=RULE, reason="the persona may add tools")
+    return Verdict(
+        phase=PHASE,
+        allowed=False,
+        rule=RULE,
+        reason=f"persona {caller.persona!r} may not add tools"
+        + ("" if said is not None else ": nobody has said that it may"),
+        remedy=f"toolgate personas set {caller.persona or 'NAME'} --can-add-tools",
+    )

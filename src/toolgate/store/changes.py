@@ -1,0 +1,169 @@
+"""How each change is made in the tables."""
+
+from functools import singledispatch
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolgate import clock
+from toolgate.errors import InvalidRequest
+from toolgate.store import rules, tables
+from toolgate.store.mention import mention
+from toolgate.store.upsert import upsert
+from toolgate.tenancy.capsule import Mode
+from toolgate.tenancy.changes import (
+    AddKey,
+    AddTenant,
+    Change,
+    FirstKeys,
+    MarkRelations,
+    RemoveAgent,
+    RevokeKey,
+    SetActivation,
+    SetAgent,
+    SetLayer,
+    SetPersona,
+    SetPolicyModule,
+    SetRelations,
+    SetRestriction,
+    SetTenantFlag,
+    SetToolFlag,
+)
+from toolgate.tenancy.keys import no_holder
+
+
+@singledispatch
+def apply(change: Change, connection: Connection) -> None:
+    """Make the change, or `InvalidRequest` where it does not fit what is on record."""
+    raise TypeError(f"no way to store a {type(change).__name__} on {connection.dialect.name}")
+
+
+@apply.register
+def _tool_flag(change: SetToolFlag, connection: Connection) -> None:
+    mention(connection, change.tool)
+    connection.execute(
+        tables.tool_catalog.update()
+        .where(tables.tool_catalog.c.name == change.tool)
+        .values(enabled=change.enabled, updated_at=clock.utc_now())
+    )
+
+
+@apply.register
+def _tenant_flag(change: SetTenantFlag, connection: Connection) -> None:
+    table = tables.tenant_tool_flags
+    if change.enabled is None:
+        connection.execute(
+            table.delete().where(
+                table.c.tenant_id == change.tenant, table.c.tool_name == change.tool
+            )
+        )
+        return
+    mention(connection, change.tool)
+    row = {
+        "tenant_id": change.tenant,
+        "tool_name": change.tool,
+        "enabled": change.enabled,
+        "updated_at": clock.utc_now(),
+    }
+    upsert(connection, table, [row], change=("enabled", "updated_at"))
+
+
+@apply.register
+def _tenant(change: AddTenant, connection: Connection) -> None:
+    upsert(connection, tables.tenants, [{"id": change.tenant, "created_at": clock.utc_now()}])
+
+
+@apply.register
+def _agent(change: SetAgent, connection: Connection) -> None:
+    row = {
+        "tenant_id": change.tenant,
+        "id": change.agent,
+        "capsule_mode": (change.mode or Mode.ALL).value,
+        "created_at": clock.utc_now(),
+    }
+    upsert(connection, tables.agents, [row], change=("capsule_mode",) if change.mode else ())
+
+
+@apply.register
+def _activation(change: SetActivation, connection: Connection) -> None:
+    mention(connection, change.tool)
+    row = {
+        "tenant_id": change.tenant,
+        "agent_id": change.agent,
+        "tool_name": change.tool,
+        "enabled": change.enabled,
+        "policy_overrides": dict(change.overrides),
+        "updated_at": clock.utc_now(),
+    }
+    upsert(
+        connection,
+        tables.tool_activations,
+        [row],
+        change=("enabled", "policy_overrides", "updated_at"),
+    )
+
+
+@apply.register
+def _first_keys(change: FirstKeys, connection: Connection) -> None:  # noqa: ARG001
+    if connection.execute(sa.select(tables.api_keys.c.id).limit(1)).first() is not None:
+        raise InvalidRequest("There were keys before; nothing was changed.")
+
+
+@apply.register
+def _add_key(change: AddKey, connection: Connection) -> None:
+    key = change.key
+    holder = sa.select(tables.tenants.c.id).where(tables.tenants.c.id == key.tenant)
+    if key.agent:
+        agents = tables.agents.c
+        holder = sa.select(agents.id).where(agents.tenant_id == key.tenant, agents.id == key.agent)
+    if connection.execute(holder).first() is None:
+        raise no_holder(key)
+    connection.execute(
+        tables.api_keys.insert().values(
+            id=key.id,
+            digest=key.digest,
+            role=key.role.value,
+            tenant_id=key.tenant,
+            agent_id=key.agent,
+            user_id=key.user,
+            persona_id=key.persona,
+            roles=list(key.roles),
+            revoked=key.revoked,
+            created_at=clock.utc_now(),
+        )
+    )
+
+
+@apply.register
+def _revoke_key(change: RevokeKey, connection: Connection) -> None:
+    table = tables.api_keys
+    found = connection.execute(table.update().where(table.c.id == change.id).values(revoked=True))
+    if not found.rowcount:
+        # An operator who mistypes must not believe that the key is shut.
+        raise InvalidRequest(f"There is no key {change.id!r}; nothing was revoked.")
+
+
+@apply.register
+def _remove_agent(change: RemoveAgent, connection: Connection) -> None:
+    agents, held = tables.agents, tables.api_keys
+    found = connection.execute(
+        agents.delete().where(agents.c.tenant_id == change.tenant, agents.c.id == change.agent)
+    )
+    if not found.rowcount:
+        raise InvalidRequest(
+            f"There is no agent {change.agent!r} of tenant {change.tenant!r}; nothing was changed."
+        )
+    # Revoked and kept: a key that was there cannot come back.
+    connection.execute(
+        held.update()
+        .where(held.c.tenant_id == change.tenant, held.c.agent_id == change.agent)
+        .values(revoked=True)
+    )
+
+
+apply.register(SetLayer, rules.set_layer)
+apply.register(SetPersona, rules.set_persona)
+apply.register(SetRestriction, rules.set_restriction)
+apply.register(SetRelations, rules.set_relations)
+apply.register(MarkRelations, rules.mark_relations)
+apply.register(SetPolicyModule, rules.set_policy_module)

@@ -1,0 +1,65 @@
+"""Old rows go, now and then, a few at a time, behind everyone's back."""
+
+import asyncio
+import logging
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolgate import clock
+from toolgate.store.database import Database
+
+_log = logging.getLogger("toolgate.store")
+_EVERY_NS = 3_600 * 1_000_000_000
+# So few that nobody waits long for the writer in between.
+_AT_ONCE = 500
+
+
+class Prune:
+    """Deletes the rows of a table whose moment, in nanoseconds, is older than `keep_ns`."""
+
+    def __init__(self, database: Database, moment: sa.Column[int], keep_ns: int) -> None:
+        self._database = database
+        self._moment = moment
+        self._keep_ns = keep_ns
+        self._due_ns: int | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def soon(self) -> None:
+        """Begin, if the last time is an hour ago; nobody waits for it."""
+        now = clock.monotonic_ns()
+        if self._due_ns is None or now >= self._due_ns:
+            self._due_ns = now + _EVERY_NS
+            self._task = asyncio.create_task(self._tried(), name="toolgate-prune")
+
+    async def close(self) -> None:
+        """Let what was begun come to its end."""
+        if self._task is not None:
+            await self._task
+
+    async def now(self) -> None:
+        """Delete all that is old enough."""
+        before_ns = clock.unix_ns() - self._keep_ns
+        moment = self._moment
+        key = sa.inspect(moment.table).primary_key.columns[0]
+        # On PostgreSQL, rows that another node writes or deletes are left to it.
+        old = (
+            sa.select(key)
+            .where(moment < before_ns)
+            .order_by(moment)
+            .limit(_AT_ONCE)
+            .with_for_update(skip_locked=True)
+        )
+        few = sa.delete(key.table).where(key.in_(old))
+
+        def work(connection: Connection) -> int:
+            return connection.execute(few).rowcount
+
+        while await self._database.write(work) == _AT_ONCE:
+            pass
+
+    async def _tried(self) -> None:
+        try:
+            await self.now()
+        except Exception as error:  # noqa: BLE001  the next hour may be a better one
+            _log.warning("old rows could not be deleted (%s)", type(error).__name__)

@@ -1,0 +1,113 @@
+"""Relations in tables: who may execute what, followed through groups, teams and agents."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolgate.call import Caller
+from toolgate.errors import RelationsUnavailable, StoreError
+from toolgate.gate.policy import Health
+from toolgate.gate.relations import subject_of
+from toolgate.store.database import Database
+from toolgate.store.text import storable
+from toolgate.tenancy.relation import EXECUTE, MOST_STEPS
+
+# SpiceDB's depth counts the tool and its permission too. Whoever stands farther away is refused.
+MOST_MEMBERSHIPS = MOST_STEPS - 2
+# `UNION` ends at what was reached before, so that groups may hold each other. Kinds and relations
+# are named one by one: each is then a seek in the key, beside which a group's tools are not read.
+_HELD = """FROM held CROSS JOIN relations AS r
+  WHERE r.tenant_id = :tenant AND r.subject_kind = held.kind AND r.subject = held.name
+    AND r.subject_relation = held.relation AND"""
+_MEMBERSHIP = "r.kind IN ('agent', 'group', 'team')"
+_WITH = f"""WITH RECURSIVE held(kind, name, relation) AS (
+  SELECT CAST(:kind AS TEXT), CAST(:name AS TEXT), CAST('' AS TEXT)
+  UNION
+  SELECT r.kind, r.name, r.relation {_HELD} {_MEMBERSHIP}
+)"""
+_SUBJECT = "r.subject_kind, r.subject, r.subject_relation"
+_LISTED = f"""{_WITH}
+SELECT r.name, {_SUBJECT}, (SELECT count(*) FROM held)
+{_HELD} r.kind = 'tool' AND r.relation IN {EXECUTE}"""  # noqa: S608
+_SINGLE = f"{_LISTED} AND r.name = :tool"
+_MEMBERSHIPS = f"{_WITH} SELECT r.kind, r.name, r.relation, {_SUBJECT} {_HELD} {_MEMBERSHIP}"
+_TEXTS = {question: sa.text(question) for question in (_LISTED, _SINGLE, _MEMBERSHIPS)}
+
+
+class TableRelations:
+    """The relations port over a database."""
+
+    external = False
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._problem = ""
+
+    async def executable(
+        self,
+        caller: Caller,
+        tools: Sequence[str],
+        *,
+        token: str = "",  # noqa: ARG002  a database has no older answers
+        fresh: bool = False,  # noqa: ARG002
+    ) -> frozenset[str]:
+        """Of these tools, those that the caller's user may execute, in one query."""
+        subject = subject_of(caller)
+        if subject is None or not tools:
+            return frozenset()
+        values = {"tenant": caller.tenant, "kind": subject[0], "name": subject[1]}
+        question = _LISTED
+        if len(tools) == 1:
+            question = _SINGLE
+            values["tool"] = tools[0]
+        if any(storable(value) != value for value in values.values()):
+            # No row can hold it; and its escape may be another's name.
+            return frozenset()
+        try:
+            found = await self._database.read(lambda on: _executable(on, question, values))
+        except StoreError as error:
+            self._problem = error.message
+            raise RelationsUnavailable(
+                f"Nobody can tell who may execute what. {error.message}"
+            ) from None
+        self._problem = ""
+        return found.intersection(tools)
+
+    def health(self) -> Health:
+        """Well, when the last question was answered."""
+        return Health(engine="store", ok=not self._problem, problem=self._problem)
+
+
+def _executable(connection: Connection, question: str, values: dict[str, str]) -> frozenset[str]:
+    rows = _ask(connection, question, values)
+    # The subject itself counts too. Among so few, none can be farther away than the bound.
+    if not rows or rows[0][4] <= MOST_MEMBERSHIPS + 1:
+        return frozenset([row[0] for row in rows])
+    near = _near(_ask(connection, _MEMBERSHIPS, values), (values["kind"], values["name"], ""))
+    return frozenset([row[0] for row in rows if tuple(row[1:4]) in near])
+
+
+def _near(rows: Sequence[Sequence[Any]], subject: tuple[str, str, str]) -> set[tuple[Any, ...]]:
+    """What the subject belongs to within the bound, itself included."""
+    above: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for row in rows:
+        above.setdefault(tuple(row[3:]), []).append(tuple(row[:3]))
+    near: set[tuple[Any, ...]] = {subject}
+    edge = near
+    for _ in range(MOST_MEMBERSHIPS):
+        edge = {group for one in edge for group in above.get(one, ())} - near
+        if not edge:
+            break
+        near |= edge
+    return near
+
+
+def _ask(connection: Connection, question: str, values: dict[str, str]) -> Sequence[Sequence[Any]]:
+    driver = connection.connection.driver_connection
+    if isinstance(driver, sqlite3.Connection):
+        # Around so small an answer, SQLAlchemy's own work would be the greater part.
+        return driver.execute(question, values).fetchall()
+    return connection.execute(_TEXTS[question], values).fetchall()

@@ -1,0 +1,63 @@
+"""A change in the words of the audit log: its name, whose it is, and what it said."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from toolgate.tenancy.changes import (
+    AddKey,
+    Change,
+    MarkRelations,
+    SetPolicyModule,
+    SetRelations,
+)
+
+_WORD = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+def name_of(change: Change) -> str:
+    """`SetToolFlag` is `set_tool_flag`."""
+    return _WORD.sub("_", type(change).__name__).lower()
+
+
+def tenant_of(change: Change) -> str:
+    """The tenant that the change itself names; empty where it names none."""
+    if isinstance(change, AddKey):
+        return change.key.tenant
+    return getattr(change, "tenant", "")
+
+
+def details_of(change: Change) -> dict[str, Any]:
+    """The change's fields as JSON values: no digest, and a module's fingerprint for its text."""
+    match change:
+        case AddKey(key):
+            shown = _json(key)
+            del shown["digest"]
+            return {"key": shown}
+        case SetPolicyModule(name, str(text)):
+            encoded = text.encode("utf-8", "backslashreplace")
+            return {
+                "name": name,
+                "length": len(text),
+                "sha256": hashlib.sha256(encoded).hexdigest(),
+            }
+        case SetRelations() | MarkRelations():
+            fields: Mapping[str, Any] = msgspec.structs.asdict(change)
+            listed = {part: [str(one) for one in fields[part]] for part in ("add", "remove")}
+            return {**fields, **listed}
+        case _:
+            return _json(change)
+
+
+def _json(value: object) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_plain))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, MappingProxyType):
+        return dict(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    raise NotImplementedError

@@ -1,0 +1,51 @@
+"""The parts of the world, by name, and which of them a change touches.
+
+A store keeps beside each the revision at which it last changed, so that a node reads no more than
+what is new.
+"""
+
+from collections.abc import Iterable
+
+from toolgate.tenancy.changes import (
+    AddKey,
+    Change,
+    FirstKeys,
+    MarkRelations,
+    RemoveAgent,
+    RevokeKey,
+    SetLayer,
+    SetPersona,
+    SetPolicyModule,
+    SetRelations,
+    SetRestriction,
+    SetToolFlag,
+)
+
+EVERYONE = "everyone"
+KEYS = "keys"
+TENANT = "tenant:"
+# Not read with the tenant: whoever asks about relations needs to know when they last changed.
+RELATIONS = "relations:"
+
+
+def touched(changes: Iterable[Change]) -> tuple[str, ...]:
+    """The parts that these changes make different, each once."""
+    return tuple(dict.fromkeys(part for change in changes for part in _parts(change)))
+
+
+def _parts(change: Change) -> tuple[str, ...]:
+    match change:
+        case FirstKeys():
+            return ()
+        case AddKey() | RevokeKey():
+            return (KEYS,)
+        case SetToolFlag() | SetPersona() | SetRestriction() | SetPolicyModule():
+            return (EVERYONE,)
+        case SetLayer(tenant=""):
+            return (EVERYONE,)
+        case SetRelations() | MarkRelations():
+            return (TENANT + change.tenant, RELATIONS + change.tenant)
+        case RemoveAgent():
+            return (TENANT + change.tenant, KEYS)
+        case _:
+            return (TENANT + change.tenant,)

@@ -1,0 +1,173 @@
+"""What the directory in memory has on record, and how a change makes it different."""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import singledispatch
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import msgspec
+
+from toolgate.errors import InvalidRequest
+from toolgate.tenancy.capsule import Activation, Capsule
+from toolgate.tenancy.changes import (
+    AddKey,
+    AddTenant,
+    Change,
+    FirstKeys,
+    MarkRelations,
+    RemoveAgent,
+    RevokeKey,
+    SetActivation,
+    SetAgent,
+    SetLayer,
+    SetPersona,
+    SetPolicyModule,
+    SetRelations,
+    SetRestriction,
+    SetTenantFlag,
+    SetToolFlag,
+)
+from toolgate.tenancy.persona import UNLISTED, Persona, Restriction
+from toolgate.tenancy.relation import Relation
+from toolgate.tenancy.world import NOBODY, Everyone, Tenant
+
+K = TypeVar("K")
+V = TypeVar("V")
+replace = msgspec.structs.replace
+
+
+@dataclass
+class Records:
+    """Tenants of whom something is said, those on record, and what holds for everyone."""
+
+    everyone: Everyone = field(default_factory=Everyone)
+    said: dict[str, Tenant] = field(default_factory=dict[str, Tenant])
+    on_record: frozenset[str] = frozenset()
+    relations: dict[str, frozenset[Relation]] = field(
+        default_factory=dict[str, frozenset[Relation]]
+    )
+
+    def copied(self) -> "Records":
+        """Another one to be changed; what it holds is never changed in place."""
+        return Records(self.everyone, dict(self.said), self.on_record, dict(self.relations))
+
+    def say(self, name: str, **fields: Any) -> None:
+        """Replace these fields of a tenant."""
+        self.said[name] = replace(self.said.get(name, NOBODY), **fields)
+
+
+def _put(mapping: Mapping[K, V], key: K, value: V | None) -> Mapping[K, V]:
+    """The mapping with this value, or without it."""
+    changed = dict(mapping)
+    if value is None:
+        changed.pop(key, None)
+    else:
+        changed[key] = value
+    return MappingProxyType(changed)
+
+
+@singledispatch
+def apply(change: Change, records: Records) -> None:
+    """Make the change; those of keys are made by whoever holds them."""
+    if not isinstance(change, (AddKey, FirstKeys, RevokeKey)):
+        raise TypeError(f"no way to keep a {type(change).__name__} in {type(records).__name__}")
+
+
+@apply.register
+def _tool_flag(change: SetToolFlag, records: Records) -> None:
+    flags = _put(records.everyone.flags, change.tool, change.enabled)
+    records.everyone = replace(records.everyone, flags=flags)
+
+
+@apply.register
+def _tenant_flag(change: SetTenantFlag, records: Records) -> None:
+    flags = records.said.get(change.tenant, NOBODY).flags
+    records.say(change.tenant, flags=_put(flags, change.tool, change.enabled))
+
+
+@apply.register
+def _tenant(change: AddTenant, records: Records) -> None:
+    records.on_record |= {change.tenant}
+    records.said.setdefault(change.tenant, NOBODY)
+
+
+@apply.register
+def _agent(change: SetAgent, records: Records) -> None:
+    if change.tenant not in records.on_record:
+        raise InvalidRequest(f"There is no tenant {change.tenant!r}; nothing was changed.")
+    capsules = records.said[change.tenant].capsules
+    capsule = capsules.get(change.agent, Capsule())
+    capsule = replace(capsule, mode=change.mode or capsule.mode)
+    records.say(change.tenant, capsules=_put(capsules, change.agent, capsule))
+
+
+@apply.register
+def _activation(change: SetActivation, records: Records) -> None:
+    capsules = records.said.get(change.tenant, NOBODY).capsules
+    capsule = capsules.get(change.agent)
+    if capsule is None:
+        raise InvalidRequest(f"There is no agent {change.agent!r}; nothing was changed.")
+    overrides: Mapping[str, Any] = MappingProxyType(copy.deepcopy(dict(change.overrides)))
+    activation = Activation(change.enabled, overrides)
+    active = _put(capsule.activations, change.tool, activation)
+    changed = _put(capsules, change.agent, Capsule(capsule.mode, active))
+    records.say(change.tenant, capsules=changed)
+
+
+@apply.register
+def _remove_agent(change: RemoveAgent, records: Records) -> None:
+    capsules = records.said.get(change.tenant, NOBODY).capsules
+    if change.agent not in capsules:
+        raise InvalidRequest(
+            f"There is no agent {change.agent!r} of tenant {change.tenant!r}; nothing was changed."
+        )
+    records.say(change.tenant, capsules=_put(capsules, change.agent, None))
+
+
+@apply.register
+def _layer(change: SetLayer, records: Records) -> None:
+    whose = records.said.get(change.tenant, NOBODY) if change.tenant else records.everyone
+    layers = _put(whose.layers, (change.role, change.name), change.layer)
+    if change.tenant:
+        records.say(change.tenant, layers=layers)
+    else:
+        records.everyone = replace(records.everyone, layers=layers)
+
+
+@apply.register
+def _persona(change: SetPersona, records: Records) -> None:
+    persona = records.everyone.personas.get(change.persona, UNLISTED)
+    _keep(records, change.persona, replace(persona, can_add_tools=change.can_add_tools))
+
+
+@apply.register
+def _restriction(change: SetRestriction, records: Records) -> None:
+    persona = records.everyone.personas.get(change.persona, UNLISTED)
+    row = None if change.allowed is None else Restriction(change.allowed, change.reason)
+    restrictions = _put(persona.restrictions, change.tool, row)
+    _keep(records, change.persona, replace(persona, restrictions=restrictions))
+
+
+def _keep(records: Records, name: str, persona: Persona) -> None:
+    kept = _put(records.everyone.personas, name, None if persona == UNLISTED else persona)
+    records.everyone = replace(records.everyone, personas=kept)
+
+
+@apply.register
+def _relations(change: SetRelations, records: Records) -> None:
+    held = records.relations.get(change.tenant, frozenset())
+    records.relations[change.tenant] = held - {*change.remove} | {*change.add}
+
+
+@apply.register
+def _mark(change: MarkRelations, records: Records) -> None:
+    if change.token:
+        records.say(change.tenant, relations_token=change.token)
+
+
+@apply.register
+def _policy(change: SetPolicyModule, records: Records) -> None:
+    policies = _put(records.everyone.policies, change.name, change.text)
+    records.everyone = replace(records.everyone, policies=policies)
