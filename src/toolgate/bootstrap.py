@@ -18,8 +18,8 @@ from toolgate.errors import CatalogError, SettingsInvalid, StoreError
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
 from toolgate.executor.provider import Provider
+from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.gate import Gate
-from toolgate.gate.phases import Engines, Rules
 from toolgate.gate.policy import HISTORY
 from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime

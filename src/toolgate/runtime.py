@@ -80,10 +80,12 @@ class Runtime:
             raise InvalidRequest(
                 f"Arguments are an object of names and values, not a {type(args).__name__}."
             )
-        if self.gate.reads_args:
-            # What was decided on is what runs, whoever else holds the arguments.
-            args = copy.deepcopy(args)
-        grant = await self.gate.decide(caller, tool, args, turn)
+        grant = self.gate.known(caller, tool)
+        if grant is None:
+            if self.gate.reads_args:
+                # What was decided on is what runs, whoever else holds the arguments.
+                args = copy.deepcopy(args)
+            grant = await self.gate.decide(caller, tool, args, turn)
         return await self._executor.run(grant, args, turn)
 
     async def explain(

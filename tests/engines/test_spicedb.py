@@ -2,6 +2,7 @@
 
 from uuid import uuid4
 
+import grpc
 import pytest
 from authzed.api.v1 import (
     AsyncClient,
@@ -110,6 +111,27 @@ async def test_an_older_moment_lets_in_whom_the_token_keeps_out(spicedb: Server)
             assert await engine.executable(ann, ["pay"], token=after) == frozenset()
             assert await engine.executable(ann, ["pay"], token=before, fresh=True) == frozenset()
             assert await engine.executable(ann, ["pay"]) == frozenset()
+
+
+async def test_spicedb_alone_loses_itself_where_the_walk_says_no(spicedb: Server) -> None:
+    """The guard-off control of groups that hold each other: left alone, it says neither."""
+    acme = tenant()
+    ann, bob = (Caller(tenant=acme, user=user) for user in ("ann", "bob"))
+    async with opened(spicedb) as engine:
+        moment = await engine.write(
+            acme,
+            parsed(
+                "tool:pay#executor@group:a#member",
+                "group:a#member@group:b#member",
+                "group:b#member@group:a#member",
+                "group:b#member@user:ann",
+            ),
+            [],
+        )
+        with pytest.raises(grpc.RpcError):
+            await at(spicedb, moment, bob, "pay")
+        assert await engine.executable(bob, ["pay"], token=moment) == frozenset()
+        assert await engine.executable(ann, ["pay"], token=moment) == {"pay"}
 
 
 @pytest.mark.parametrize("url", ["", "http://x:1", "grpc://", "grpc://a b", "grpc://a/b"])

@@ -71,32 +71,34 @@ async def test_opa_decides_by_the_policy_it_was_given(opa: Opa) -> None:
 
 
 async def test_spicedb_allows_the_related_subject_and_no_other(spicedb: SpiceDB) -> None:
-    client = AsyncClient(spicedb.address, insecure_bearer_token_credentials(spicedb.token))
-    tool = ObjectReference(object_type="tool", object_id="add")
+    # One of its own: the schema of a server is replaced as a whole, and others use the shared one.
+    with type(spicedb)() as server:
+        client = AsyncClient(server.address, insecure_bearer_token_credentials(server.token))
+        tool = ObjectReference(object_type="tool", object_id="add")
 
-    def user(name: str) -> SubjectReference:
-        return SubjectReference(object=ObjectReference(object_type="user", object_id=name))
+        def user(name: str) -> SubjectReference:
+            return SubjectReference(object=ObjectReference(object_type="user", object_id=name))
 
-    async def check(name: str) -> int:
-        answer = await client.CheckPermission(
-            CheckPermissionRequest(
-                consistency=Consistency(fully_consistent=True),
-                resource=tool,
-                permission="call",
-                subject=user(name),
+        async def check(name: str) -> int:
+            answer = await client.CheckPermission(
+                CheckPermissionRequest(
+                    consistency=Consistency(fully_consistent=True),
+                    resource=tool,
+                    permission="call",
+                    subject=user(name),
+                )
             )
+            return answer.permissionship
+
+        await client.WriteSchema(WriteSchemaRequest(schema=SCHEMA))
+        touch = RelationshipUpdate(
+            operation=RelationshipUpdate.OPERATION_TOUCH,
+            relationship=Relationship(resource=tool, relation="caller", subject=user("ann")),
         )
-        return answer.permissionship
+        await client.WriteRelationships(WriteRelationshipsRequest(updates=[touch]))
 
-    await client.WriteSchema(WriteSchemaRequest(schema=SCHEMA))
-    touch = RelationshipUpdate(
-        operation=RelationshipUpdate.OPERATION_TOUCH,
-        relationship=Relationship(resource=tool, relation="caller", subject=user("ann")),
-    )
-    await client.WriteRelationships(WriteRelationshipsRequest(updates=[touch]))
-
-    assert await check("ann") == CheckPermissionResponse.PERMISSIONSHIP_HAS_PERMISSION
-    assert await check("bob") == CheckPermissionResponse.PERMISSIONSHIP_NO_PERMISSION
+        assert await check("ann") == CheckPermissionResponse.PERMISSIONSHIP_HAS_PERMISSION
+        assert await check("bob") == CheckPermissionResponse.PERMISSIONSHIP_NO_PERMISSION
 
 
 async def test_kafka_shares_partitions_in_a_group_and_resumes_after_its_commit(

@@ -3,7 +3,7 @@ package toolgate
 
 restrict contains reason if {
 	input.tool.name == "refund_order"
-	not input.args.order_id in _looked_up
+	not _looked_up
 	reason := {
 		"reason": "this session has not looked that order up",
 		"remedy": "call get_order with the same order_id first",
@@ -13,9 +13,7 @@ restrict contains reason if {
 # One refund an order and session, however often it is asked for.
 restrict contains "this session has already refunded that order" if {
 	input.tool.name == "refund_order"
-	input.args.order_id in _refunded
+	input.args.order_id in input.history.session.tools.refund_order.args.order_id
 }
 
-_looked_up contains id if some id in input.history.session.tools.get_order.args.order_id
-
-_refunded contains id if some id in input.history.session.tools.refund_order.args.order_id
+_looked_up if input.args.order_id in input.history.session.tools.get_order.args.order_id

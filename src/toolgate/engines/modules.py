@@ -7,7 +7,15 @@ from types import MappingProxyType
 
 from toolgate.engines import folder as folders
 from toolgate.engines import smoke
-from toolgate.engines.analysis import EVERYTHING, Module, Rule, analyse, bad_calls, per_call
+from toolgate.engines.analysis import (
+    EVERYTHING,
+    Module,
+    Rule,
+    analyse,
+    bad_calls,
+    bad_negations,
+    per_call,
+)
 from toolgate.engines.brackets import refusal
 from toolgate.engines.bundle import Bundle, Calling, Listing, revision_of
 from toolgate.engines.interpreter import Interpreter, RegoError
@@ -70,6 +78,7 @@ def build(
     brought = [module for file, text in own.items() if (module := _read(file, text, wrong))]
     wrong += _wrong_rules(added, brought, bundled=bundled)
     wrong += bad_calls(added, [*added, *brought])
+    wrong += bad_negations(added, [*added, *brought])
     reads = per_call([*added, *brought])
     listing, calling = _strategy(added, reads, bundled=bundled)
     for name in (f"{calling}.rego", f"{listing}.rego", GATE):

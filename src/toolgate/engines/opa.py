@@ -76,9 +76,10 @@ class Opa:
 
     async def swap(self, bundle: Bundle) -> None:
         """Decide by another policy from now on. `InvalidPolicy` where the server refuses it."""
+        self._problem = ""
         if not self._pushes:
             return
-        self._bundle, self._ready, self._problem = bundle, False, ""
+        self._bundle, self._ready = bundle, False
         await self.start()
         if self._problem:
             raise InvalidPolicy(self._problem.splitlines())

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import authzed.api.v1 as authzed_v1
 import grpc
-from authzed.api.v1 import ReadSchemaRequest, WriteSchemaRequest
+from authzed.api.v1 import Consistency, ReadSchemaRequest, WriteSchemaRequest
 
 from toolgate.engines.spicedb_channel import Channel
 from toolgate.errors import SettingsInvalid
@@ -12,6 +12,8 @@ from toolgate.tenancy.relation import EXECUTE, SCHEMA
 
 # Its types say nothing of this question.
 _DiffSchemaRequest = cast("Any", authzed_v1).DiffSchemaRequest
+# An older moment may not have yet what is there.
+_NOW = Consistency(fully_consistent=True)
 # What others add to the schema, or write beside it, does not change who may execute a tool.
 _HARMLESS = frozenset(
     {
@@ -69,7 +71,8 @@ async def _existing(channel: Channel) -> str:
 
 async def _missing(channel: Channel) -> list[str]:
     answer = await channel.ask(
-        cast("Any", channel.schema).DiffSchema, _DiffSchemaRequest(comparison_schema=TEXT)
+        cast("Any", channel.schema).DiffSchema,
+        _DiffSchemaRequest(comparison_schema=TEXT, consistency=_NOW),
     )
     problems = [text for one in answer.diffs if (text := _difference(one))]
     if problems:

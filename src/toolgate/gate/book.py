@@ -1,14 +1,11 @@
 """What was decided before, for one caller on one catalog, world and policy."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from toolgate import clock
 from toolgate.call import Caller, Grant
 from toolgate.catalog.snapshot import Snapshot
 from toolgate.gate.decision import Verdict
 from toolgate.gate.layers import cascade
-from toolgate.gate.phases import Moment
+from toolgate.gate.moment import Moment
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.world import World
 
@@ -76,8 +73,3 @@ class Books:
         book = Book(Moment(snapshot, world, cascade(caller, world)), now_ns + self._ttl_ns)
         self.kept[caller] = book
         return book
-
-
-def without(document: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """The document without some of its fields."""
-    return {name: value for name, value in document.items() if name not in names}

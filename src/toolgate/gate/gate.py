@@ -1,29 +1,21 @@
 """One decision function for seeing, calling and adding: what is listed is what may be called."""
 
-import hashlib
 from typing import Any
 
 import msgspec
-import orjson
 
 from toolgate import clock
 from toolgate.call import Action, Caller, Grant, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.errors import InvalidArguments, PermissionDenied, ToolNotFound
 from toolgate.gate import capsule, registry
-from toolgate.gate.book import Book, Books, without
-from toolgate.gate.decision import Decision, Decisions, Explanation, Forgetful, Verdict
-from toolgate.gate.phases import (
-    NO_ENGINES,
-    USUAL,
-    Engines,
-    Moment,
-    Phases,
-    Rules,
-    Sifted,
-    is_dangerous,
-)
-from toolgate.gate.policy import ARGS, TIME, Health
+from toolgate.gate.asking import Engines, Rules
+from toolgate.gate.book import Book, Books
+from toolgate.gate.decision import Decisions, Explanation, Forgetful, Verdict
+from toolgate.gate.moment import Moment, Sifted
+from toolgate.gate.phases import Phases, is_dangerous
+from toolgate.gate.policy import ARGS, Health
+from toolgate.gate.recorder import Recorder, written
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
@@ -31,8 +23,8 @@ from toolgate.tenancy.tenancy import Tenancy
 _PURE = Effect.PURE
 # So many refusals of a list are told in the policy's own words.
 _MOST_REASONS = 200
-# So much of the arguments is kept with a decision; of more, only that there were some.
-_MOST_ARGS = 16_384
+_NO_ENGINES = Engines()
+_USUAL = Rules()
 _NO_POLICY = ""
 _MISSING = Verdict(
     phase=registry.PHASE,
@@ -51,19 +43,33 @@ class Gate:
         self,
         catalog: Catalog,
         tenancy: Tenancy,
-        engines: Engines = NO_ENGINES,
+        engines: Engines = _NO_ENGINES,
         *,
         decisions: Decisions | None = None,
-        rules: Rules = USUAL,
+        rules: Rules = _USUAL,
     ) -> None:
         self._catalog = catalog
         self._tenancy = tenancy
         self._policy = engines.policy
-        self._decisions = decisions or Forgetful()
+        self._recorder = Recorder(decisions or Forgetful())
         self._phases = Phases(engines, rules)
         self._rules = rules
         self._asks_again = engines.relations is not None and engines.relations.external
         self._books = Books(rules.permission_ttl_ns)
+
+    def known(self, caller: Caller, tool: str) -> Grant | None:
+        """A grant that was given before, and that nothing has to be asked about again."""
+        books = self._books
+        book = books.kept.get(caller)
+        if (
+            book is not None
+            and book.world is self._tenancy.world
+            and books.snapshot is self._catalog.current
+            and books.revision is self._revision()
+            and clock.monotonic_ns() < book.until_ns
+        ):
+            return book.free.get(tool)
+        return None
 
     async def decide(
         self,
@@ -73,19 +79,9 @@ class Gate:
         turn: Turn | None = None,
     ) -> Grant:
         """A grant for this call, or a refusal. A hidden tool looks like a missing one."""
-        books = self._books
-        book = books.kept.get(caller)
-        # The warm way, written out: every call takes it.
-        if (
-            book is not None
-            and book.world is self._tenancy.world
-            and books.snapshot is self._catalog.current
-            and books.revision is self._revision()
-            and clock.monotonic_ns() < book.until_ns
-        ):
-            grant = book.free.get(tool)
-            if grant is not None:
-                return grant
+        grant = self.known(caller, tool)
+        if grant is not None:
+            return grant
         spec = self._catalog.current.get(tool)
         if spec is None:
             raise ToolNotFound(tool)
@@ -152,9 +148,15 @@ class Gate:
         moment = self._book(caller).moment
         verdicts = await self._phases.enable(moment, caller, spec)
         refused = next((one for one in verdicts if not one.allowed), None)
-        asked = await self._phases.question(Action.ENABLE, moment, caller, spec, None, None)
+        asked = await self._phases.question(Action.ENABLE, moment, caller, spec)
         observed = refused is not None and self._phases.observes(refused)
-        self._note(Action.ENABLE, asked, refused or verdicts[-1], observed=observed)
+        self._recorder.note(
+            Action.ENABLE,
+            asked,
+            refused or verdicts[-1],
+            revision=self._revision(),
+            observed=observed,
+        )
         if refused is not None and not observed:
             raise PermissionDenied(
                 f"You may not add the tool {spec.name!r}. Ask an operator for it.",
@@ -240,17 +242,20 @@ class Gate:
         """This very call, where the policy looks at more than who calls what."""
         caller, spec, key = grant.caller, grant.spec, None
         try:
-            written = _written(args)
+            said = written(args)
         except TypeError as error:
             raise InvalidArguments(spec.name, [("", f"not JSON ({error})")]) from None
         if self._phases.reads <= {ARGS}:
-            key = spec.name, written
+            key = spec.name, said
             answer = book.answers.get(key)
             if answer is not None:
                 return self._answered(grant, *answer)
         asked, verdict = await self._phases.request(book.moment, caller, spec, args, turn)
         observed = not verdict.allowed and self._phases.observes(verdict)
-        answer = verdict, self._note(Action.REQUEST, asked, verdict, observed=observed)
+        decision = self._recorder.note(
+            Action.REQUEST, asked, verdict, revision=self._revision(), observed=observed
+        )
+        answer = verdict, decision
         if key is not None:
             book.keep(key, answer)
         return self._answered(grant, *answer)
@@ -270,37 +275,18 @@ class Gate:
     ) -> str:
         observed = sifted.observed.get(spec.name)
         verdict = sifted.refused.get(spec.name) or observed or _ALLOWED
+        action = Action.REQUEST
+        if self._phases.reads:
+            if verdict is _ALLOWED:
+                # The call itself is still to be decided, and that is what is kept.
+                return ""
+            action = Action.VIEW
         if verdict.rule == "rego" and not verdict.allowed:
             verdict = await self._phases.why(moment, caller, spec)
-        asked = await self._phases.question(Action.REQUEST, moment, caller, spec, None, None)
-        return self._note(Action.REQUEST, asked, verdict, observed=observed is not None)
-
-    def _note(
-        self, action: Action, asked: dict[str, Any], verdict: Verdict, *, observed: bool
-    ) -> str:
-        revision = self._revision()
-        if len(args := _written(asked.get("args", {}))) > _MOST_ARGS:
-            asked = without(asked, "args") | {"args_omitted": len(args)}
-        # The clock is part of the question only where the policy reads it.
-        same = asked if TIME in self._phases.reads else without(asked, "time")
-        digest = hashlib.blake2b(digest_size=12)
-        digest.update(_written([same, verdict.allowed, observed, verdict.reason, revision]))
-        decision = Decision(
-            id=f"dec_{digest.hexdigest()}",
-            at_ns=clock.unix_ns(),
-            tenant=asked["caller"]["tenant"],
-            tool=asked["tool"]["name"],
-            action=action,
-            allowed=verdict.allowed or observed,
-            observed=observed,
-            phase=verdict.phase,
-            rule=verdict.rule,
-            reason=verdict.reason,
-            policy_revision=revision,
-            input=_written(asked),
+        asked = await self._phases.question(action, moment, caller, spec)
+        return self._recorder.note(
+            action, asked, verdict, revision=self._revision(), observed=observed is not None
         )
-        self._decisions.note(decision)
-        return decision.id
 
     async def _trusted(self, caller: Caller) -> Book:
         """The caller's book, on a world that is not too old to decide anything new on."""
@@ -317,12 +303,3 @@ class Gate:
     @staticmethod
     def _tenant_has(moment: Moment, caller: Caller, spec: ToolSpec) -> bool:
         return registry.judge(caller, spec, moment.snapshot, moment.world).allowed
-
-
-def _written(value: object) -> bytes:
-    """Canonical enough to compare. Arguments are checked against their schema later."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=_told)
-
-
-def _told(value: object) -> str:
-    return type(value).__name__

@@ -28,11 +28,14 @@ class Shared(Protocol):
         ...
 
     async def announce(self, revision: int) -> None:
-        """Tell every node that the world has this revision."""
+        """Tell every node that the world has this revision; 0 where it is not known."""
         ...
 
     def subscribe(self, on_change: Callable[[int], None]) -> None:
-        """Call this with every revision announced; with 0 where some may have been missed."""
+        """Call this with every revision announced; with 0 where some may have been missed.
+
+        Anybody may have announced it: look at the store, and believe only that.
+        """
         ...
 
     def health(self) -> Health:

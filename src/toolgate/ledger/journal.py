@@ -1,6 +1,6 @@
 """The journal: no record, no side effect."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from toolgate.ledger.entry import Entry
@@ -27,6 +27,10 @@ class Journal(Protocol):
 
     async def drain(self) -> None:
         """Write what waits, now."""
+        ...
+
+    async def calls_of(self, decisions: Collection[str], since_ns: int) -> dict[str, list[str]]:
+        """The ids of the calls since then that these decisions let pass, by decision."""
         ...
 
     async def entries(self, tenant: str, *, limit: int = 50) -> Sequence[Entry]:

@@ -4,7 +4,7 @@ A side effect has a row of its own in `tool_execution_log`. Pure calls share one
 a tenth of the cost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 import sqlalchemy as sa
@@ -96,6 +96,23 @@ class TableJournal:
     async def drain(self) -> None:
         """One write for all that wait; if it fails they go on waiting."""
         await self._behind.drain()
+
+    async def calls_of(self, decisions: Collection[str], since_ns: int) -> dict[str, list[str]]:
+        """By decision, in the order that they began."""
+        await self.drain()
+
+        def work(connection: Connection) -> dict[str, list[str]]:
+            rows = connection.execute(
+                sa.select(log.c.call_id, log.c.decision_id).where(log.c.created_ns >= since_ns)
+            )
+            calls = [(row[0], row[1]) for row in rows if row[1] in decisions]
+            calls += pages.decided(connection, decisions, since_ns)
+            found: dict[str, list[str]] = {}
+            for call_id, decision in sorted(calls):
+                found.setdefault(decision, []).append(call_id)
+            return found
+
+        return await self._database.read(work)
 
     async def entries(self, tenant: str, *, limit: int = 50) -> Sequence[Entry]:
         """The newest first, those that still wait to be written included."""

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
 _log = logging.getLogger("toolgate.redis")
-_REVISION = re.compile(rb"[1-9][0-9]{0,18}")
+_REVISION = re.compile(rb"0|[1-9][0-9]{0,18}")
 _CONNECT_SECONDS = 1.0
 # After so long without a word the server is asked for one; twice in a row, and it is gone.
 _QUIET_SECONDS = 1.0

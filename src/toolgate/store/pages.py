@@ -1,7 +1,7 @@
 """Pure calls by the page: one row holds what a tenant's agents did between two writes."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from heapq import nlargest
 
 import msgspec
@@ -56,6 +56,25 @@ def newest(connection: Connection, tenant: str, limit: int) -> list[Entry]:
                 break
             found = newest_of([*found, *_decode(page)], limit)
     return found
+
+
+def decided(
+    connection: Connection, decisions: Collection[str], since_ns: int
+) -> list[tuple[str, str]]:
+    """The calls since then that one of these decisions let pass, each with its decision."""
+    # What began then was written later.
+    pages = connection.execute(
+        sa.select(call_pages.c.entries)
+        .where(call_pages.c.written_ns >= since_ns)
+        .execution_options(yield_per=_AT_ONCE)
+    )
+    with pages:
+        return [
+            (entry.call_id, entry.decision)
+            for (page,) in pages
+            for entry in _decode(page)
+            if entry.decision in decisions and entry.started_ns >= since_ns
+        ]
 
 
 def newest_of(entries: Iterable[Entry], limit: int) -> list[Entry]:

@@ -1,6 +1,6 @@
 """The journal in memory, with the rules of the one in tables; everything is gone when it is."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -48,6 +48,14 @@ class MemoryJournal:
 
     async def drain(self) -> None:
         """Nothing ever waits."""
+
+    async def calls_of(self, decisions: Collection[str], since_ns: int) -> dict[str, list[str]]:
+        """By decision."""
+        found: dict[str, list[str]] = {}
+        for entry in self.calls:
+            if entry.decision in decisions and entry.started_ns >= since_ns:
+                found.setdefault(entry.decision, []).append(entry.call_id)
+        return found
 
     async def entries(self, tenant: str, *, limit: int = 50) -> Sequence[Entry]:
         """The newest first."""

@@ -2,19 +2,22 @@
 package toolgate_gate
 
 # Why something is refused, as texts.
-reasons contains _told(entry) if {
+reasons contains text if {
 	_by_deny
 	some entry in data.toolgate.deny
+	text := _told(entry)
 }
 
-reasons contains _told(entry) if {
+reasons contains text if {
 	_by_deny
 	some entry in data.toolgate.restrict
+	text := _told(entry)
 }
 
-reasons contains _told(entry) if {
+reasons contains text if {
 	input.action == "tool.enable"
 	some entry in data.toolgate.unaddable
+	text := _told(entry)
 }
 
 _by_deny if input.action != "tool.enable"

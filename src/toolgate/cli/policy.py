@@ -1,0 +1,231 @@
+"""`toolgate policy`: check, test, replay and keep policies."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import orjson
+import typer
+
+from toolgate.bootstrap import Toolgate
+from toolgate.cli import show
+from toolgate.cli.operator import Why, signed
+from toolgate.cli.session import Config, Json, ending, load, usage, with_gate
+from toolgate.cli.since import parse_since
+from toolgate.errors import InvalidPolicy
+from toolgate.gate.replay import Flip, Replay, replay
+from toolgate.policies import Checked, Result, check_policy, policy_at, run_cases
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Check, test and replay policies."
+)
+At = Annotated[
+    Path | None,
+    typer.Option("--path", help="A folder with policies; without it, the one in the settings."),
+]
+Name = Annotated[str, typer.Argument(help="The module's name.")]
+_WORDS = {True: "allow", False: "deny"}
+
+
+@app.command()
+def check(path: At = None, config: Config = None, json: Json = False) -> None:
+    """Read the policies as the gate would, and say what is wrong with them."""
+    found = Checked()
+    with ending(json=json):
+        found = check_policy(load(config), path)
+    if json:
+        show.as_json(msgspec.to_builtins(found))
+    else:
+        _tell_checked(found)
+    if found.problems:
+        raise typer.Exit(1)
+
+
+@app.command("test")
+def run_(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE...]",
+            help="YAML files with cases; without any, cases.yaml and *_cases.yaml in the folder.",
+        ),
+    ] = None,
+    path: At = None,
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Run YAML cases against the policies."""
+    results: list[Result] = []
+    with ending(json=json):
+        results = asyncio.run(run_cases(load(config), path, files or []))
+    failed = [result for result in results if not result.ok]
+    if json:
+        show.as_json([msgspec.to_builtins(result) for result in results])
+    else:
+        _tell_results(results)
+    if failed or not results:
+        raise typer.Exit(1)
+
+
+@app.command("replay")
+def replay_(
+    since: Annotated[
+        str, typer.Option("--since", help="From when: 90m, 24h, 7d, or a moment.")
+    ] = "24h",
+    path: At = None,
+    tenant: Annotated[str, typer.Option("--tenant", help="Only decisions of this tenant.")] = "",
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Ask a changed policy about recorded decisions, and show which calls would flip."""
+    try:
+        since_ns = parse_since(since)
+    except ValueError as error:
+        raise usage(f"--since: {error}.", json=json) from None
+
+    async def work(gate: Toolgate) -> tuple[Replay, dict[str, list[str]]]:
+        policy = policy_at(load(config), path, gate.tenancy.world.everyone.policies)
+        decisions = await gate.decisions.since(since_ns, tenant=tenant)
+        found = await replay(decisions, policy)
+        wanted = {flip.decision.id for flip in found.flips}
+        return found, await gate.journal.calls_of(wanted, since_ns)
+
+    found, calls = with_gate(config, work, json=json)
+    if json:
+        show.as_json(_as_rows(found, calls))
+    else:
+        _tell_replay(found, calls, since)
+
+
+@app.command("list")
+def list_(config: Config = None, json: Json = False) -> None:
+    """The modules that are kept in the store."""
+
+    async def work(gate: Toolgate) -> dict[str, str]:
+        return dict(gate.tenancy.world.everyone.policies)
+
+    found = with_gate(config, work, json=json)
+    if json:
+        show.as_json(found)
+    else:
+        rows = [(name, str(len(text.splitlines()))) for name, text in sorted(found.items())]
+        show.table(("module", "lines"), rows)
+
+
+@app.command()
+def put(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="The Rego file.")],
+    config: Config = None,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Keep a Rego module in the store, for every node. It is checked with all the others first."""
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise usage(f"{file}: cannot be read ({error}).", json=json) from None
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).set_policy_module(name, text)
+
+    with_gate(config, work, json=json)
+    show.told({"name": name}, f"Module {name} is kept and counts from now on.", json=json)
+
+
+@app.command()
+def remove(name: Name, config: Config = None, why: Why = "", json: Json = False) -> None:
+    """Take a module out of the store."""
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).set_policy_module(name, None)
+
+    with_gate(config, work, json=json)
+    show.told({"name": name, "removed": True}, f"Module {name} is gone.", json=json)
+
+
+def _tell_checked(found: Checked) -> None:
+    if found.problems:
+        show.line(InvalidPolicy(found.problems).message)
+        return
+    show.line(f"The policy is fine: {show.count(found.files, 'file')}, revision {found.revision}.")
+    if found.reads:
+        parts = ", ".join(sorted(found.reads))
+        show.line(f"It reads {parts} of each call, so that each call is decided by itself.")
+    else:
+        show.line("It reads nothing of a single call, so that its decisions are remembered.")
+
+
+def _tell_results(results: list[Result]) -> None:
+    for result in results:
+        if not result.ok:
+            why = f" ({'; '.join(result.reasons)})" if result.reasons else ""
+            want, got = (_WORDS[said] for said in (result.want, result.got))
+            show.line(f"FAIL  {result.note}: wanted {want}, got {got}{why}")
+    good = sum(result.ok for result in results)
+    if results:
+        show.line(f"{good} of {show.count(len(results), 'case')} passed.")
+    else:
+        show.line("There are no cases. Write some: docs/how-to/write-a-policy.md")
+
+
+def _as_rows(found: Replay, calls: dict[str, list[str]]) -> dict[str, Any]:
+    return {
+        "asked": found.asked,
+        "flips": [_row(flip, calls) for flip in found.flips],
+        "untold": [
+            {"decision": one.decision.id, "tool": one.decision.tool, "missing": one.missing}
+            for one in found.untold
+        ],
+    }
+
+
+def _row(flip: Flip, calls: dict[str, list[str]]) -> dict[str, Any]:
+    decision = flip.decision
+    return {
+        "decision": decision.id,
+        "at": _moment(decision.at_ns),
+        "tenant": decision.tenant,
+        "tool": decision.tool,
+        "caller": orjson.loads(decision.input)["caller"],
+        "was": "allowed" if decision.allowed else "refused",
+        "observed": decision.observed,
+        "now": "allowed" if flip.allowed else "refused",
+        "reasons": flip.reasons,
+        "calls": calls.get(decision.id, []),
+    }
+
+
+def _tell_replay(found: Replay, calls: dict[str, list[str]], since: str) -> None:
+    rows = [_row(flip, calls) for flip in found.flips]
+    if rows:
+        show.table(
+            ("when", "tool", "tenant", "agent", "user", "was", "now", "calls", "why"),
+            [
+                (
+                    row["at"],
+                    row["tool"],
+                    row["tenant"],
+                    row["caller"]["agent"],
+                    row["caller"]["user"],
+                    row["was"] + (" (observed)" if row["observed"] else ""),
+                    row["now"],
+                    ", ".join(row["calls"]) or "-",
+                    "; ".join(row["reasons"]),
+                )
+                for row in rows
+            ],
+        )
+    show.line(f"{len(rows)} of {show.count(found.asked, 'decision')} since {since} would flip.")
+    if found.untold:
+        missing = sorted({part for one in found.untold for part in one.missing})
+        show.line(
+            f"{show.count(len(found.untold), 'decision')} cannot be asked again: the policy reads "
+            f"{', '.join(missing)}, which was not recorded. Set [policy] record_calls = true."
+        )
+
+
+def _moment(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,24 @@
+"""How far back: `90m`, `24h`, `7d`, or a moment such as 2026-11-15T08:00Z."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from toolgate import clock
+
+_AGO = re.compile(r"(\d{1,6})([smhd])\Z")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def parse_since(text: str) -> int:
+    """The moment in nanoseconds, or `ValueError` that says how to write it."""
+    ago = _AGO.match(text)
+    if ago is not None:
+        moment = clock.utc_now() - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    else:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            raise ValueError("write 90m, 24h, 7d, or a moment such as 2026-11-15T08:00Z") from None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1e9)

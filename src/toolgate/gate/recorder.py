@@ -1,0 +1,65 @@
+"""Puts a decision on record: the question as it was asked, and what came of it."""
+
+import hashlib
+from typing import Any
+
+import orjson
+
+from toolgate import clock
+from toolgate.call import Action
+from toolgate.gate.decision import Decision, Decisions, Verdict
+from toolgate.gate.policy import ARGS
+
+# So much of the arguments is kept with a decision; of more, only how much there was.
+_MOST_ARGS = 16_384
+
+
+class Recorder:
+    """Names each decision by its content, so that the same one is kept once."""
+
+    def __init__(self, decisions: Decisions) -> None:
+        self._decisions = decisions
+
+    def note(
+        self,
+        action: Action,
+        asked: dict[str, Any],
+        verdict: Verdict,
+        *,
+        revision: str,
+        observed: bool = False,
+    ) -> str:
+        """Keep it soon; returns its id."""
+        if len(args := written(asked.get(ARGS, {}))) > _MOST_ARGS:
+            asked = _without(asked, ARGS) | {"args_omitted": len(args)}
+        content = [asked, verdict.allowed, observed, verdict.rule, verdict.reason, revision]
+        digest = hashlib.blake2b(written(content), digest_size=12).hexdigest()
+        decision = Decision(
+            id=f"dec_{digest}",
+            at_ns=clock.unix_ns(),
+            tenant=asked["caller"]["tenant"],
+            tool=asked["tool"]["name"],
+            action=action,
+            allowed=verdict.allowed or observed,
+            observed=observed,
+            phase=verdict.phase,
+            rule=verdict.rule,
+            reason=verdict.reason,
+            policy_revision=revision,
+            input=written(asked),
+        )
+        self._decisions.note(decision)
+        return decision.id
+
+
+def written(value: object) -> bytes:
+    """The same bytes for the same value. Arguments are checked against their schema later."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=_told)
+
+
+def _without(document: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key != name}
+
+
+def _told(value: object) -> str:
+    return type(value).__name__

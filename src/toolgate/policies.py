@@ -1,0 +1,63 @@
+"""Policies without a gate: read, checked and tested as the gate would, for whoever writes them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import msgspec
+
+from toolgate.engines.cases import Result, read_cases, run_case
+from toolgate.engines.modules import Modules
+from toolgate.engines.rego import Rego
+from toolgate.errors import InvalidPolicy
+from toolgate.gate.policy import Policy
+from toolgate.settings import Settings
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of reading a folder of policies."""
+
+    revision: str = ""
+    files: int = 0
+    reads: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def check_policy(settings: Settings, folder: Path | None = None) -> Checked:
+    """Read the folder of the settings, or another one, and say what is wrong."""
+    try:
+        bundle = _modules(settings, folder).load()
+    except InvalidPolicy as error:
+        return Checked(problems=tuple(map(str, error.problems)))
+    return Checked(revision=bundle.revision, files=bundle.files, reads=tuple(sorted(bundle.reads)))
+
+
+def policy_at(
+    settings: Settings, folder: Path | None = None, stored: Mapping[str, str] = _NONE
+) -> Policy:
+    """The policy of a folder, ready to be asked; `InvalidPolicy` where it cannot be used."""
+    return Rego(_modules(settings, folder).load(stored))
+
+
+async def run_cases(settings: Settings, folder: Path | None, files: Sequence[Path]) -> list[Result]:
+    """Run the cases of these files, or of those that lie in the folder."""
+    policy = policy_at(settings, folder)
+    root = folder or settings.path(settings.policy.path)
+    found = files or sorted([*root.rglob("cases.yaml"), *root.rglob("*_cases.yaml")])
+    results: list[Result] = []
+    for file in found:
+        try:
+            text = file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise InvalidPolicy([f"{file}: it cannot be read."]) from None
+        cases = read_cases(text, str(file))
+        results += [await run_case(policy, case) for case in cases]
+    return results
+
+
+def _modules(settings: Settings, folder: Path | None) -> Modules:
+    if folder is not None and not folder.is_dir():
+        raise InvalidPolicy([f"{folder}: there is no such folder."])
+    return Modules(folder or settings.path(settings.policy.path), bundled=settings.policy.bundled)
