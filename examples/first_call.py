@@ -30,7 +30,8 @@ async def main() -> None:
                 await gate.call(tool_name, args, caller=reader)
             except ToolgateError as error:
                 print(error)
-        print("why:", gate.explain("close_account", caller=reader).deciding.reason)
+        why = await gate.explain("close_account", caller=reader)
+        print("why:", why.deciding.reason)
 
 
 asyncio.run(main())

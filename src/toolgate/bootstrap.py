@@ -27,6 +27,7 @@ from toolgate.settings import Settings
 from toolgate.sources.database import DatabaseSource
 from toolgate.sources.files import FileSource
 from toolgate.sources.http import HttpSource
+from toolgate.store.announced import Announced
 from toolgate.store.catalog import CatalogTable, Row
 from toolgate.store.database import Database
 from toolgate.store.decisions import TableDecisions
@@ -117,17 +118,17 @@ async def _assembled(
     relations = await wiring.relations(settings, database, stack)
     modules = wiring.modules(settings)
     tenancy = Tenancy(
-        wiring.Announced(TableDirectory(database), shared),
+        Announced(TableDirectory(database), shared),
         known=lambda: catalog.current.specs,
         relations=relations.writer,
-        check=modules.load,
+        check=wiring.check(settings, modules),
     )
     await tenancy.refresh()
     policy = await wiring.policy(settings, modules, tenancy, stack)
 
     _keep_doing(_watch(tenancy, told), stack)
     _keep_doing(_reread(catalog, settings.tools.refresh or settings.cache.schema_ttl), stack)
-    if settings.policy.refresh:
+    if settings.policy.refresh and isinstance(policy, Keeper):
         _keep_doing(_look_at_files(policy, settings.policy.refresh), stack)
     return cls(
         catalog=catalog,

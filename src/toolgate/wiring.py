@@ -1,26 +1,26 @@
 """The gate's engines, as the settings name them: what is in this process, and what is not."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from toolgate.engines.bundle import Bundle
 from toolgate.engines.keeper import Keeper
 from toolgate.engines.modules import Modules
 from toolgate.engines.rego import Rego
-from toolgate.engines.watched import Watched
-from toolgate.errors import InvalidPolicy, RelationsUnavailable, SettingsInvalid
+from toolgate.errors import InvalidPolicy, SettingsInvalid
+from toolgate.gate.policy import Policy
 from toolgate.gate.relations import Relations
 from toolgate.gate.shared import NoShared, Shared
 from toolgate.settings import Settings
 from toolgate.store.database import Database
 from toolgate.store.relations import TableRelations
-from toolgate.tenancy.audit import Actor, Record
-from toolgate.tenancy.changes import Change
-from toolgate.tenancy.directory import UNSIGNED, Directory, RelationWriter
-from toolgate.tenancy.relation import Relation
+from toolgate.tenancy.directory import RelationWriter
 from toolgate.tenancy.tenancy import Tenancy
-from toolgate.tenancy.world import World
+
+if TYPE_CHECKING:
+    from toolgate.engines.opa import Opa
 
 
 class Related(NamedTuple):
@@ -30,75 +30,59 @@ class Related(NamedTuple):
     writer: RelationWriter | None = None
 
 
-class Announced:
-    """A directory that tells the other nodes of each change."""
-
-    def __init__(self, directory: Directory, shared: Shared) -> None:
-        self._directory = directory
-        self._shared = shared
-
-    async def revision(self) -> int:
-        """How many times the world was changed."""
-        return await self._directory.revision()
-
-    async def load(self, since: World | None = None) -> World:
-        """The world."""
-        return await self._directory.load(since)
-
-    async def put(self, changes: tuple[Change, ...], actor: Actor = UNSIGNED) -> None:
-        """Stored first, told afterwards."""
-        await self._directory.put(changes, actor)
-        await self._shared.announce(0)
-
-    async def audit(
-        self, *, tenant: str | None = None, limit: int = 100, before: int | None = None
-    ) -> Sequence[Record]:
-        """What was changed."""
-        return await self._directory.audit(tenant=tenant, limit=limit, before=before)
-
-    async def relations(self, tenant: str, *, limit: int) -> Sequence[Relation]:
-        """A tenant's relations."""
-        return await self._directory.relations(tenant, limit=limit)
-
-
 def modules(settings: Settings) -> Modules:
     """Where policies come from."""
     return Modules(settings.path(settings.policy.path), bundled=settings.policy.bundled)
 
 
+def check(settings: Settings, modules: Modules) -> Callable[[Mapping[str, str]], object]:
+    """What a module is checked by before it is stored."""
+
+    def refuse(_stored: Mapping[str, str]) -> None:
+        raise InvalidPolicy(
+            ["the policy is on the OPA server by itself ([policy] push = false): change it there"]
+        )
+
+    return modules.load if settings.policy.push else refuse
+
+
 async def policy(
     settings: Settings, modules: Modules, tenancy: Tenancy, stack: AsyncExitStack
-) -> Keeper:
+) -> Policy:
     """The policy engine. A policy in files that cannot be used stops the start."""
     given = settings.policy
-    problem = ""
+    if given.engine == "opa" and not given.push:
+        return await _opa(settings, None, stack)
+    stored, problem = tenancy.world.everyone.policies, ""
     try:
-        bundle = modules.load(tenancy.world.everyone.policies)
+        bundle = modules.load(stored)
     except InvalidPolicy as error:
         # What is stored was checked when it was stored; by another version, perhaps.
         bundle = modules.load()
         problem = error.message
-    if given.engine == "rego":
-        engine = Rego(bundle)
-    else:
-        from toolgate.engines.opa import Opa  # noqa: PLC0415  brings the HTTP client
-        from toolgate.net.client import HttpClient  # noqa: PLC0415
-
-        client = HttpClient(timeout=given.timeout)
-        stack.push_async_callback(client.close)
-        engine = Opa(
-            client,
-            bundle,
-            given.url,
-            token=_secret("policy.token_env", given.token_env),
-            push=given.push,
-            timeout=given.timeout,
-        )
-        stack.push_async_callback(engine.close)
-        await engine.start()
+    engine = Rego(bundle) if given.engine == "rego" else await _opa(settings, bundle, stack)
     if problem:
         engine.note(problem)
     return Keeper(modules, engine, lambda: tenancy.world.everyone.policies)
+
+
+async def _opa(settings: Settings, bundle: Bundle | None, stack: AsyncExitStack) -> "Opa":
+    from toolgate.engines.opa import Opa  # noqa: PLC0415  brings the HTTP client
+    from toolgate.net.client import HttpClient  # noqa: PLC0415
+
+    given = settings.policy
+    client = HttpClient(timeout=given.timeout)
+    stack.push_async_callback(client.close)
+    engine = Opa(
+        client,
+        bundle,
+        given.url,
+        token=_secret("policy.token_env", given.token_env),
+        timeout=given.timeout,
+    )
+    stack.push_async_callback(engine.close)
+    await engine.start()
+    return engine
 
 
 async def relations(settings: Settings, database: Database, stack: AsyncExitStack) -> Related:
@@ -117,13 +101,8 @@ async def relations(settings: Settings, database: Database, stack: AsyncExitStac
     token = _secret("relations.token_env", given.token_env)
     engine = SpiceDB(given.url, token, given.timeout)
     stack.push_async_callback(engine.close)
-    problem = ""
-    try:
-        await engine.start()
-    except RelationsUnavailable as error:
-        # It may come up later; until then nobody may do anything that it would have to allow.
-        problem = error.message
-    return Related(Watched(engine, "spicedb", problem), engine)
+    await engine.start()
+    return Related(engine, engine)
 
 
 def shared(settings: Settings, wake: Callable[[int], None], stack: AsyncExitStack) -> Shared:

@@ -30,9 +30,12 @@ PATIENT = Limits(window=1000, at_least=1000)
 FETCH = 'package toolgate\n\ndeny contains "no" if input.tool.name == "fetch"\n'
 
 
-def engine(client: HttpClient, url: str, bundle: Any = None, **more: Any) -> Opa:
+def engine(
+    client: HttpClient, url: str, bundle: Any = None, *, push: bool = True, **more: Any
+) -> Opa:
     guard = Guarded(PolicyUnavailable, "policy server", limits=PATIENT)
-    return Opa(client, bundle or build({}, {}), url, guard=guard, timeout=20.0, **more)
+    given = (bundle or build({}, {})) if push else None
+    return Opa(client, given, url, guard=guard, timeout=20.0, **more)
 
 
 @pytest.fixture

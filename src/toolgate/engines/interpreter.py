@@ -6,6 +6,9 @@ timer: what it is given is bounded before it gets here.
 
 import os
 import re
+import threading
+import weakref
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +25,16 @@ _ERROR = re.compile(r"^error: (?P<message>.+)$", re.MULTILINE)
 _LONGEST = 300
 
 
+class _Waste(threading.local):
+    """Engines that nobody uses any more, in the thread that made them."""
+
+    def __init__(self) -> None:
+        self.engines: deque[Any] = deque()
+
+
+_waste = _Waste()
+
+
 class RegoError(Exception):
     """What the interpreter says is wrong, as `file:line: message` where it knows the place."""
 
@@ -30,7 +43,11 @@ class Interpreter:
     """One engine with modules and data."""
 
     def __init__(self) -> None:
+        # Only its own thread may let an engine go, and garbage is collected on any: what is not
+        # used any more is put aside, and let go when its thread comes by here again.
+        _waste.engines.clear()
         self._engine = Engine()
+        weakref.finalize(self, _waste.engines.append, self._engine).atexit = False
 
     def add_module(self, file: str, text: str) -> None:
         """Read a module."""

@@ -35,19 +35,19 @@ class Opa:
     def __init__(
         self,
         client: Client,
-        bundle: Bundle,
+        bundle: Bundle | None,
         url: str,
         *,
         token: str = "",
-        push: bool = True,
         timeout: float = 1.0,
         guard: Guarded | None = None,
     ) -> None:
+        """Without a bundle, the policy is there by the server's own."""
         self._server = OpaServer(client, url, token=token, seconds=timeout)
         self._shown = shown(url)
-        self._pushes = push
+        self._pushes = bundle is not None
         self._seconds = timeout
-        self._bundle = bundle if push else external()
+        self._bundle = external() if bundle is None else bundle
         # The last one that the server took.
         self._good: Bundle | None = None
         self._refused: Bundle | None = None
@@ -155,6 +155,7 @@ class Opa:
         """Once for all who wait for it, and nobody waits longer than for an answer."""
         if self._bringing is None or self._bringing.done():
             self._bringing = asyncio.create_task(self._brought())
+            self._bringing.add_done_callback(_looked_at)
         try:
             async with asyncio.timeout(self._seconds):
                 await asyncio.shield(self._bringing)
@@ -183,6 +184,12 @@ class Opa:
 
     def _down(self, error: PolicyUnavailable) -> None:
         self._outage = str(error.details.get("detail") or error.message)
+
+
+def _looked_at(task: asyncio.Task[None]) -> None:
+    """It may fail when nobody waits any more; whoever asks next is told."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _truth(value: Any) -> bool:

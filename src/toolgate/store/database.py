@@ -1,7 +1,7 @@
 """What the rest of the store stands on: one way to read and one way to write, on either server."""
 
-from collections.abc import Callable
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
@@ -16,6 +16,13 @@ class Database(Protocol):
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Run work that only reads."""
+        ...
+
+    async def ask(self, question: str, values: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
+        """The rows of one statement that only reads, as of now; `$1` stands for the first value.
+
+        For what is asked at every call: nothing is built around the statement.
+        """
         ...
 
     async def write(self, work: Callable[[Connection], T]) -> T:

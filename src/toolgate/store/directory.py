@@ -26,7 +26,7 @@ class TableDirectory:
 
     async def revision(self) -> int:
         """How many times the world was changed."""
-        return await self._database.read(revision.current)
+        return await revision.now(self._database)
 
     async def load(self, since: World | None = None) -> World:
         """The world in one transaction; of what `since` holds, only what changed is read."""

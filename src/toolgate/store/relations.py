@@ -1,11 +1,7 @@
 """Relations in tables: who may execute what, followed through groups, teams and agents."""
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any
-
-import sqlalchemy as sa
-from sqlalchemy import Connection
 
 from toolgate.call import Caller
 from toolgate.errors import RelationsUnavailable, StoreError
@@ -20,11 +16,11 @@ MOST_MEMBERSHIPS = MOST_STEPS - 2
 # `UNION` ends at what was reached before, so that groups may hold each other. Kinds and relations
 # are named one by one: each is then a seek in the key, beside which a group's tools are not read.
 _HELD = """FROM held CROSS JOIN relations AS r
-  WHERE r.tenant_id = :tenant AND r.subject_kind = held.kind AND r.subject = held.name
+  WHERE r.tenant_id = $3 AND r.subject_kind = held.kind AND r.subject = held.name
     AND r.subject_relation = held.relation AND"""
 _MEMBERSHIP = "r.kind IN ('agent', 'group', 'team')"
 _WITH = f"""WITH RECURSIVE held(kind, name, relation) AS (
-  SELECT CAST(:kind AS TEXT), CAST(:name AS TEXT), CAST('' AS TEXT)
+  SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST('' AS TEXT)
   UNION
   SELECT r.kind, r.name, r.relation {_HELD} {_MEMBERSHIP}
 )"""
@@ -32,9 +28,8 @@ _SUBJECT = "r.subject_kind, r.subject, r.subject_relation"
 _LISTED = f"""{_WITH}
 SELECT r.name, {_SUBJECT}, (SELECT count(*) FROM held)
 {_HELD} r.kind = 'tool' AND r.relation IN {EXECUTE}"""  # noqa: S608
-_SINGLE = f"{_LISTED} AND r.name = :tool"
+_SINGLE = f"{_LISTED} AND r.name = $4"
 _MEMBERSHIPS = f"{_WITH} SELECT r.kind, r.name, r.relation, {_SUBJECT} {_HELD} {_MEMBERSHIP}"
-_TEXTS = {question: sa.text(question) for question in (_LISTED, _SINGLE, _MEMBERSHIPS)}
 
 
 class TableRelations:
@@ -58,36 +53,29 @@ class TableRelations:
         subject = subject_of(caller)
         if subject is None or not tools:
             return frozenset()
-        values = {"tenant": caller.tenant, "kind": subject[0], "name": subject[1]}
-        question = _LISTED
-        if len(tools) == 1:
-            question = _SINGLE
-            values["tool"] = tools[0]
-        if any(storable(value) != value for value in values.values()):
+        values = (*subject, caller.tenant)
+        single = len(tools) == 1
+        asked = (*values, tools[0]) if single else values
+        if any(storable(value) != value for value in asked):
             # No row can hold it; and its escape may be another's name.
             return frozenset()
         try:
-            found = await self._database.read(lambda on: _executable(on, question, values))
+            rows = await self._database.ask(_SINGLE if single else _LISTED, asked)
+            # The subject itself counts too. Among so few, none can be farther than the bound.
+            if rows and rows[0][4] > MOST_MEMBERSHIPS + 1:
+                near = _near(await self._database.ask(_MEMBERSHIPS, values), (*subject, ""))
+                rows = [row for row in rows if tuple(row[1:4]) in near]
         except StoreError as error:
             self._problem = error.message
             raise RelationsUnavailable(
                 f"Nobody can tell who may execute what. {error.message}"
             ) from None
         self._problem = ""
-        return found.intersection(tools)
+        return frozenset([row[0] for row in rows]).intersection(tools)
 
     def health(self) -> Health:
         """Well, when the last question was answered."""
         return Health(engine="store", ok=not self._problem, problem=self._problem)
-
-
-def _executable(connection: Connection, question: str, values: dict[str, str]) -> frozenset[str]:
-    rows = _ask(connection, question, values)
-    # The subject itself counts too. Among so few, none can be farther away than the bound.
-    if not rows or rows[0][4] <= MOST_MEMBERSHIPS + 1:
-        return frozenset([row[0] for row in rows])
-    near = _near(_ask(connection, _MEMBERSHIPS, values), (values["kind"], values["name"], ""))
-    return frozenset([row[0] for row in rows if tuple(row[1:4]) in near])
 
 
 def _near(rows: Sequence[Sequence[Any]], subject: tuple[str, str, str]) -> set[tuple[Any, ...]]:
@@ -103,11 +91,3 @@ def _near(rows: Sequence[Sequence[Any]], subject: tuple[str, str, str]) -> set[t
             break
         near |= edge
     return near
-
-
-def _ask(connection: Connection, question: str, values: dict[str, str]) -> Sequence[Sequence[Any]]:
-    driver = connection.connection.driver_connection
-    if isinstance(driver, sqlite3.Connection):
-        # Around so small an answer, SQLAlchemy's own work would be the greater part.
-        return driver.execute(question, values).fetchall()
-    return connection.execute(_TEXTS[question], values).fetchall()

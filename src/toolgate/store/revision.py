@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from sqlalchemy import Connection
 
 from toolgate.store import tables
+from toolgate.store.database import Database
 from toolgate.store.upsert import upsert
 from toolgate.tenancy.parts import EVERYONE
 
@@ -21,6 +22,12 @@ _RAISE = (
 def current(connection: Connection) -> int:
     """How many times the world was changed."""
     return connection.exec_driver_sql(_READ).scalar() or 0
+
+
+async def now(database: Database) -> int:
+    """The same, by itself."""
+    rows = await database.ask(_READ)
+    return rows[0][0] if rows else 0
 
 
 def bump(connection: Connection, parts: Iterable[str] = (EVERYONE,)) -> int:

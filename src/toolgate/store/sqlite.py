@@ -5,42 +5,29 @@ and nobody meets a lock of our own making.
 """
 
 import asyncio
-import contextlib
 import queue
 import sqlite3
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from toolgate import clock
 from toolgate.errors import StoreUnavailable
-from toolgate.store.outage import closed, outage
+from toolgate.store.jobs import Answer, Job, give
+from toolgate.store.outage import closed
+from toolgate.store.readers import Readers, driver_of, in_one_moment
 
 T = TypeVar("T")
 _MOST_TOGETHER = 256
 _READERS = 2
 _BUSY_MS = 5_000
 _TRY_AGAIN = 0.01
-
-
-class _Job(NamedTuple):
-    work: Callable[[Connection], Any]
-    loop: asyncio.AbstractEventLoop
-    done: "asyncio.Future[Any]"
-
-
-class _Answer(NamedTuple):
-    job: _Job
-    value: Any
-    error: BaseException | None
 
 
 class Sqlite:
@@ -50,21 +37,25 @@ class Sqlite:
         """`None` keeps everything in memory; it is gone when this closes."""
         if path is not None:
             _make_private(path)
-        self._memory = path is None
         self._closed = False
         self._engine = _engine(path)
-        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="toolgate-read")
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._readers = None if path is None else Readers(self._engine, _READERS)
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write, name="toolgate-write", daemon=True)
         self._writer.start()
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Readers never wait for the writer; in memory there is only one connection."""
-        if self._memory:
+        if self._readers is None:
             return await self.write(work)
-        if self._closed:
-            raise closed()
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        return await self._read(self._readers, partial(in_one_moment, work))
+
+    async def ask(self, question: str, values: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
+        """One statement sees one moment: it needs no transaction of ours."""
+        work = partial(_asked, question, values)
+        if self._readers is None:
+            return await self.write(work)
+        return await self._read(self._readers, work)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Queue the work; the future is resolved after the commit that holds it.
@@ -75,7 +66,7 @@ class Sqlite:
             raise closed()
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(work, loop, done))
+        self._jobs.put(Job(work, loop, done))
         return await done
 
     async def close(self) -> None:
@@ -87,17 +78,17 @@ class Sqlite:
 
     def _finish(self) -> None:
         self._writer.join()
-        self._readers.shutdown()
+        if self._readers is not None:
+            self._readers.close()
         self._engine.dispose()
 
-    def _read(self, work: Callable[[Connection], T]) -> T:
-        try:
-            with self._engine.connect() as connection:
-                # Without it every statement would see a world of its own.
-                connection.exec_driver_sql("BEGIN")
-                return work(connection)
-        except (DBAPIError, sqlite3.Error) as error:
-            raise outage(error) from None
+    async def _read(self, readers: Readers, work: Callable[[Connection], T]) -> T:
+        if self._closed:
+            raise closed()
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        readers.put(Job(work, loop, done))
+        return await done
 
     def _write(self) -> None:
         while (job := self._jobs.get()) is not None:
@@ -113,54 +104,37 @@ class Sqlite:
             if last:
                 return
 
-    def _commit(self, batch: list[_Job]) -> None:
+    def _commit(self, batch: list[Job]) -> None:
         try:
             with self._engine.connect() as connection:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
                 answers = [_attempt(connection, job) for job in batch]
                 connection.commit()
         except BaseException as error:  # noqa: BLE001  those who wait must hear it
-            answers = [_Answer(job, None, error) for job in batch]
-        by_loop: dict[asyncio.AbstractEventLoop, list[_Answer]] = defaultdict(list)
-        for answer in answers:
-            by_loop[answer.job.loop].append(answer)
-        for loop, given in by_loop.items():
-            # A loop that is gone waits for no answer.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(_give, given)
+            answers = [Answer(job, None, error) for job in batch]
+        give(answers)
 
 
-def _attempt(connection: Connection, job: _Job) -> _Answer:
+def _attempt(connection: Connection, job: Job) -> Answer:
     """One work in its own savepoint: its failure is its own."""
     # The driver's, since the three statements of a savepoint would else cost more than the work.
-    driver = cast("sqlite3.Connection", connection.connection.driver_connection)
+    driver = driver_of(connection)
     driver.execute("SAVEPOINT work")
     try:
         value = job.work(connection)
     except Exception as error:  # noqa: BLE001  handed to whoever asked
         driver.execute("ROLLBACK TO work")
         driver.execute("RELEASE work")
-        if isinstance(error, StopIteration):
-            # A future does not take it, and whoever waits would wait for ever.
-            error = RuntimeError("the work ran out of something to iterate over")
-        return _Answer(job, None, error)
+        return Answer(job, None, error)
     driver.execute("RELEASE work")
-    return _Answer(job, value, None)
+    return Answer(job, value, None)
 
 
-def _give(answers: list[_Answer]) -> None:
-    for job, value, error in answers:
-        if job.done.done():
-            # Cancelled; the work is done all the same.
-            continue
-        if error is None:
-            job.done.set_result(value)
-        elif isinstance(error, (DBAPIError, sqlite3.Error)) and not isinstance(
-            error, IntegrityError
-        ):
-            job.done.set_exception(outage(error))
-        else:
-            job.done.set_exception(error)
+def _asked(
+    question: str, values: tuple[str, ...], connection: Connection
+) -> Sequence[Sequence[Any]]:
+    named = {str(number): value for number, value in enumerate(values, 1)}
+    return driver_of(connection).execute(question, named).fetchall()
 
 
 def _engine(path: Path | None) -> Engine:

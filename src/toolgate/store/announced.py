@@ -1,0 +1,41 @@
+"""A directory that tells the other nodes of each change."""
+
+from collections.abc import Sequence
+
+from toolgate.gate.shared import Shared
+from toolgate.tenancy.audit import Actor, Record
+from toolgate.tenancy.changes import Change
+from toolgate.tenancy.directory import UNSIGNED, Directory
+from toolgate.tenancy.relation import Relation
+from toolgate.tenancy.world import World
+
+
+class Announced:
+    """The directory port over another one."""
+
+    def __init__(self, directory: Directory, shared: Shared) -> None:
+        self._directory = directory
+        self._shared = shared
+
+    async def revision(self) -> int:
+        """How many times the world was changed."""
+        return await self._directory.revision()
+
+    async def load(self, since: World | None = None) -> World:
+        """The world."""
+        return await self._directory.load(since)
+
+    async def put(self, changes: tuple[Change, ...], actor: Actor = UNSIGNED) -> None:
+        """Stored first, told afterwards: whoever hears of it looks for themselves."""
+        await self._directory.put(changes, actor)
+        await self._shared.announce(0)
+
+    async def audit(
+        self, *, tenant: str | None = None, limit: int = 100, before: int | None = None
+    ) -> Sequence[Record]:
+        """What was changed."""
+        return await self._directory.audit(tenant=tenant, limit=limit, before=before)
+
+    async def relations(self, tenant: str, *, limit: int) -> Sequence[Relation]:
+        """A tenant's relations."""
+        return await self._directory.relations(tenant, limit=limit)
