@@ -1,6 +1,7 @@
 """What flows through the house: frozen values, made at a door and handed inwards."""
 
 import itertools
+import math
 import os
 from collections.abc import Iterable
 from enum import StrEnum
@@ -17,6 +18,7 @@ from toolgate.spec.tool import ToolSpec
 Status = Literal[
     "success", "error", "pending_approval", "skipped", "superseded", "partial", "unknown"
 ]
+_FACT = frozenset({str, int, float, bool})
 
 
 def _texts(of: str, **fields: object) -> None:
@@ -37,6 +39,16 @@ def _selectors(of: str, allow: object, deny: object) -> None:
             )
 
 
+def _is_fact(fact: object) -> bool:
+    if type(fact) is not tuple or len(cast("tuple[object, ...]", fact)) != 2:
+        return False
+    name, value = cast("tuple[object, object]", fact)
+    if type(name) is not str or type(value) not in _FACT:
+        return False
+    # No JSON has a word for it, and it is not even equal to itself.
+    return not isinstance(value, float) or math.isfinite(value)
+
+
 class Action(StrEnum):
     """What a caller wants with a tool: to see it, to run it, to add it."""
 
@@ -45,7 +57,7 @@ class Action(StrEnum):
     ENABLE = "tool.enable"
 
 
-class Context(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
+class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The task a call belongs to. It can only take tools away.
 
     `allow` and `deny` hold tool names and selectors such as `group:read`; `facts` is for policies.
@@ -62,9 +74,24 @@ class Context(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         if type(self.read_only) is not bool or type(self.no_web) is not bool:
             raise InvalidRequest("'read_only' and 'no_web' of a context are true or false.")
         _selectors("context", self.allow, self.deny)
-        for fact in self.facts:
-            if len(fact) != 2 or type(fact[0]) is not str or type(fact[1]) not in _FACT:
-                raise InvalidRequest("'facts' of a context are texts with a text, number or flag.")
+        if type(self.facts) is not tuple or not all(map(_is_fact, self.facts)):
+            raise InvalidRequest(
+                "'facts' of a context are a tuple of texts with a text, number or flag: "
+                "(('urgent', True),)."
+            )
+
+    def __eq__(self, other: object) -> bool:
+        """As a policy sees it, to which the facts 1, 1.0 and true are three."""
+        if type(other) is not Context:
+            return NotImplemented
+        return self._told() == other._told()
+
+    def __hash__(self) -> int:
+        return hash((self.read_only, self.no_web, self.allow, self.deny, self.facts))
+
+    def _told(self) -> tuple[object, ...]:
+        kinds = [type(value) for _name, value in self.facts]
+        return self.read_only, self.no_web, self.allow, self.deny, self.facts, kinds
 
 
 class Delegation(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +108,6 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NO_CONTEXT = Context()
-_FACT = frozenset({str, int, float, bool})
 _MOST_STEPS = 32
 
 

@@ -8,9 +8,9 @@ import pytest
 from toolgate.errors import InvalidSpecs
 from toolgate.sources import files
 from toolgate.sources.files import FileSource
-from toolgate.sources.text import MAX_BYTES
 from toolgate.spec.reader import MAX_PROBLEMS
 from toolgate.spec.tool import Origin
+from toolgate.text.document import MAX_BYTES
 
 GLOBS = ("tools/*.yaml", "tools/*.json")
 

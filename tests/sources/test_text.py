@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgate.errors import InvalidSpecs
-from toolgate.sources import text as text_
-from toolgate.sources import yaml_text
-from toolgate.sources.text import MAX_BYTES, parse
+from toolgate.sources.text import parse
 from toolgate.spec.problem import Problem
+from toolgate.text import document as text_
+from toolgate.text import yaml_text
+from toolgate.text.document import MAX_BYTES
 
 
 def value(text: str, file: str = "a.yaml") -> Any:

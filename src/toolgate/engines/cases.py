@@ -14,14 +14,15 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
-import yaml
 
 from toolgate.call import Action
 from toolgate.errors import InvalidPolicy
+from toolgate.gate.document import time_document
 from toolgate.gate.policy import Policy
 from toolgate.spec.effect import Effect
+from toolgate.text import document
+from toolgate.text.refusal import Refusal
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FIELDS = frozenset({
     "note", "caller", "tool", "args", "history", "time", "context", "persona", "settings",
     "action", "want", "why",
@@ -40,7 +41,6 @@ _CONTEXT: dict[str, Any] = {"read_only": False, "no_web": False, "facts": {}}
 _DONE: dict[str, Any] = {"calls": 0, "succeeded": 0, "failed": 0, "in_flight": 0, "args": {}}
 # A Monday, at noon.
 _WHEN = "2026-01-05T12:00:00Z"
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 class PolicyCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,11 +65,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 def read_cases(text: str, file: str) -> list[PolicyCase]:
     """All cases of a file, or `InvalidPolicy` with everything that is wrong with them."""
     try:
-        # Texts as they are written: a date stays one, for `time` to read.
-        loaded: Any = yaml.load(text, Loader=_LOADER)  # noqa: S506  it is the safe one
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise InvalidPolicy([f"{file}:{mark.line + 1 if mark else 1}: it is not YAML."]) from None
+        loaded = document.read(text.encode("utf-8", "surrogatepass")).value
+    except Refusal as refusal:
+        problem = f"{file}:{refusal.line or 1}: it {refusal.message}. {refusal.write}"
+        raise InvalidPolicy([problem]) from None
     if not isinstance(loaded, list) or not loaded:
         raise InvalidPolicy([f"{file}:1: cases are a list: - note: …, tool: …, want: allow"])
     cases: list[PolicyCase] = []
@@ -129,7 +128,7 @@ def _document(fields: Mapping[str, Any]) -> dict[str, Any]:
         "tool": _filled(named, _TOOL, "tool"),
         "persona": _filled(fields.get("persona"), {"can_add_tools": None}, "persona"),
         "context": _filled(fields.get("context"), _CONTEXT, "context"),
-        "time": moment(_when(fields.get("time", _WHEN))),
+        "time": time_document(_when(fields.get("time", _WHEN))),
         "history": _history(_mapping(fields.get("history"), "history")),
         "settings": _filled(
             fields.get("settings"), {"unlisted_personas_may_add": False}, "settings"
@@ -142,22 +141,9 @@ def _document(fields: Mapping[str, Any]) -> dict[str, Any]:
     return document
 
 
-def moment(at: datetime) -> dict[str, Any]:
-    """`input.time` of a moment."""
-    at = at.astimezone(UTC)
-    return {
-        "unix": at.timestamp(),
-        "iso": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "weekday": _DAYS[at.weekday()],
-        "hour": at.hour,
-        "minute": at.minute,
-    }
-
-
 def _when(given: Any) -> datetime:
-    # YAML makes a moment of what looks like one.
     try:
-        at = given if isinstance(given, datetime) else datetime.fromisoformat(given)
+        at = datetime.fromisoformat(given)
     except (TypeError, ValueError):
         raise _WrongCase(f"`time` is a moment such as {_WHEN}") from None
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -5,21 +5,18 @@ at its folder's place, as OPA has it: `shop/data.json` is `data.shop`; `*cases.y
 Hidden files, and what is no regular file inside the folder, are left out.
 """
 
-import json
 import os
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import orjson
-import yaml
+
+from toolgate.text import document
+from toolgate.text.refusal import Refusal
 
 MAX_FILES = 1_000
 MAX_DATA_BYTES = 8 * 1024 * 1024
-_MAX_YAML = 1024 * 1024
-# Without libyaml the same values come from a slower parser.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_compose: Any = vars(yaml)["compose"]
 _DATA = (".json", ".yaml", ".yml")
 # One stamp a file: what changes when it is written to, replaced or removed.
 Stamp = tuple[tuple[str, int, int, int], ...]
@@ -68,11 +65,11 @@ def read(root: Path) -> Folder:
         files = []
     for shown, path in files:
         try:
-            text = _text(path)
+            raw = _read(path)
             if path.suffix == ".rego":
-                modules[shown] = text
+                modules[shown] = _text(raw)
             else:
-                _merge(data, Path(shown).parent.parts, _value(text, path.suffix))
+                _merge(data, Path(shown).parent.parts, _value(raw, path.suffix))
         except _WrongFile as wrong:
             problems.append(f"{shown}:{wrong}")
     return Folder(modules=modules, data=data, problems=tuple(problems))
@@ -95,7 +92,7 @@ def _shown(path: Path) -> str:
     return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
 
 
-def _text(path: Path) -> str:
+def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_DATA_BYTES + 1)
@@ -103,6 +100,10 @@ def _text(path: Path) -> str:
         raise _WrongFile(f" it cannot be read ({error.strerror}).") from None
     if len(raw) > MAX_DATA_BYTES:
         raise _WrongFile(f" it has more than {MAX_DATA_BYTES:,} bytes. Split it.")
+    return raw
+
+
+def _text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -110,56 +111,19 @@ def _text(path: Path) -> str:
         raise _WrongFile(f"{line}: it is not UTF-8 text.") from None
 
 
-def _value(text: str, suffix: str) -> dict[str, Any]:
+def _value(raw: bytes, suffix: str) -> dict[str, Any]:
     try:
-        value = _json(text) if suffix == ".json" else _yaml(text)
-        # What is no JSON is not taken: a set, or a key that is a number.
+        value = document.read(raw, is_json=suffix == ".json").value
+    except Refusal as refusal:
+        line = f"{refusal.line}:" if refusal.line else ""
+        raise _WrongFile(f"{line} it {refusal.message}. {refusal.write}") from None
+    try:
         orjson.dumps(value)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{mark.line + 1}:" if mark else ""
-        raise _WrongFile(f"{where} it is not YAML ({getattr(error, 'problem', 'odd')}).") from None
-    except (ValueError, TypeError, RecursionError) as error:
-        raise _WrongFile(f" it is not JSON ({str(error)[:120]}).") from None
+    except TypeError as error:
+        raise _WrongFile(f" no engine can hold it ({error}).") from None
     if not isinstance(value, dict):
         raise _WrongFile(' data is an object: {"global_tool_deny": ["name"]}.')
     return cast("dict[str, Any]", value)
-
-
-def _json(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_once)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The second of two lists of one name would silently take the place of the first."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key stands there twice")
-    return found
-
-
-def _yaml(text: str) -> Any:
-    if len(text) > _MAX_YAML:
-        raise _WrongFile(f" it has more than {_MAX_YAML:,} characters of YAML. Use JSON.")
-    _check(_compose(text, Loader=_LOADER), set())
-    return yaml.load(text, Loader=_LOADER)  # noqa: S506  it is the safe one
-
-
-def _check(node: Any, seen: set[int]) -> None:
-    """No aliases, so that a small file is no large value; no key twice."""
-    if id(node) in seen:
-        raise ValueError("aliases are not taken")
-    seen.add(id(node))
-    if isinstance(node, yaml.MappingNode):
-        keys = [str(key.value) for key, _ in node.value]
-        if len(set(keys)) != len(keys):
-            raise ValueError("a key stands there twice")
-        for pair in node.value:
-            _check(pair[0], seen)
-            _check(pair[1], seen)
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _check(item, seen)
 
 
 def _merge(data: dict[str, Any], place: tuple[str, ...], value: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from toolgate import clock
 from toolgate.call import Action, Caller, Turn
 from toolgate.errors import PolicyUnavailable, RelationsUnavailable
 from toolgate.gate import document, relations
@@ -79,7 +80,7 @@ class Asking:
         if action is Action.REQUEST and ARGS in reads and args is not None:
             asked["args"] = args
         if TIME in reads:
-            asked["time"] = document.now()
+            asked["time"] = document.time_document(clock.utc_now())
         if HISTORY in reads and self._history is not None:
             asked["history"] = await self._history.of(caller, turn)
         return asked

@@ -1,11 +1,14 @@
 """What was decided before, for one caller on one catalog, world and policy."""
 
 from toolgate import clock
-from toolgate.call import Caller, Grant
+from toolgate.call import Action, Caller, Grant
 from toolgate.catalog.snapshot import Snapshot
+from toolgate.errors import InvalidRequest
 from toolgate.gate.decision import Verdict
+from toolgate.gate.document import question
 from toolgate.gate.layers import cascade
 from toolgate.gate.moment import Moment
+from toolgate.gate.recorder import written
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.world import World
 
@@ -68,8 +71,20 @@ class Books:
         book = self.kept.get(caller)
         if book is not None and now_ns < book.until_ns and book.follow(caller, world):
             return book
+        _tellable(caller, world)
         if len(self.kept) >= _MOST_BOOKS:
             self.kept.clear()
         book = Book(Moment(snapshot, world, cascade(caller, world)), now_ns + self._ttl_ns)
         self.kept[caller] = book
         return book
+
+
+def _tellable(caller: Caller, world: World) -> None:
+    """Whom no engine and no record can be told of is refused before either is asked."""
+    try:
+        written(question(Action.VIEW, caller, world, unlisted_may_add=False))
+    except TypeError as error:
+        raise InvalidRequest(
+            f"This caller cannot be put into words ({error}). Its names and facts are texts in "
+            "UTF-8, and numbers of 64 bits. Nothing ran."
+        ) from None

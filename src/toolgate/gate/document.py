@@ -1,11 +1,10 @@
 """What a policy is asked: `input`, built from values of ours. Every field is in the reference."""
 
-from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from toolgate import clock
 from toolgate.call import Action, Caller
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.world import World
@@ -63,13 +62,13 @@ def question(
     }
 
 
-def now() -> Mapping[str, Any]:
-    """The time, for policies that look at it; UTC."""
-    moment = clock.utc_now()
+def time_document(at: datetime) -> dict[str, Any]:
+    """A moment as a policy sees it; UTC."""
+    at = at.astimezone(UTC)
     return {
-        "unix": moment.timestamp(),
-        "iso": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "weekday": _WEEKDAYS[moment.weekday()],
-        "hour": moment.hour,
-        "minute": moment.minute,
+        "unix": at.timestamp(),
+        "iso": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "weekday": _WEEKDAYS[at.weekday()],
+        "hour": at.hour,
+        "minute": at.minute,
     }

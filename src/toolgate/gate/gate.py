@@ -16,6 +16,7 @@ from toolgate.gate.moment import Moment, Sifted
 from toolgate.gate.phases import Phases, is_dangerous
 from toolgate.gate.policy import ARGS, Health
 from toolgate.gate.recorder import Recorder, written
+from toolgate.gate.shared import NoShared
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
@@ -54,6 +55,7 @@ class Gate:
         self._recorder = Recorder(decisions or Forgetful())
         self._phases = Phases(engines, rules)
         self._rules = rules
+        self._shared = None if isinstance(engines.shared, NoShared) else engines.shared
         self._asks_again = engines.relations is not None and engines.relations.external
         self._books = Books(rules.permission_ttl_ns)
 
@@ -189,7 +191,7 @@ class Gate:
 
     def health(self) -> list[Health]:
         """How each engine is doing."""
-        engines = (self._phases.policy, self._phases.relations)
+        engines = (self._phases.policy, self._phases.relations, self._shared)
         return [engine.health() for engine in engines if engine is not None]
 
     async def _granted(

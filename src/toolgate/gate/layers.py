@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from toolgate.call import Caller
+from toolgate.errors import InvalidRequest
 from toolgate.gate.decision import Verdict
 from toolgate.gate.policy import PHASE
 from toolgate.gate.selection import selection
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.layer import Layer, roles_of
+from toolgate.tenancy.names import label
 from toolgate.tenancy.world import World
 
 _NOTHING: tuple[str, ...] = ()
@@ -115,10 +117,15 @@ def _set_of(step: Step) -> str:
 
 
 def _unknown(caller: Caller, role: str) -> Verdict:
+    remedy = f"toolgate roles set {role} --allow group:all --tenant {caller.tenant}"
+    try:
+        label("role", role)
+    except InvalidRequest as error:
+        remedy = f"Call without this role. {error.message}"
     return Verdict(
         phase=PHASE,
         allowed=False,
         rule="unknown_role",
         reason=f"role {role!r} is not on record, and other roles are",
-        remedy=f"toolgate roles set {role} --allow group:all --tenant {caller.tenant}",
+        remedy=remedy,
     )

@@ -1,9 +1,11 @@
 """Phase 4, in its middle: what a persona is kept from, and whether it may add tools."""
 
 from toolgate.call import Caller
+from toolgate.errors import InvalidRequest
 from toolgate.gate.decision import Verdict
 from toolgate.gate.policy import PHASE
 from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.names import label
 from toolgate.tenancy.world import World
 
 RULE = "persona"
@@ -30,11 +32,16 @@ def may_add(caller: Caller, world: World, *, unlisted: bool) -> Verdict:
     allowed = unlisted if said is None else said
     if allowed:
         return Verdict(phase=PHASE, allowed=True, rule=RULE, reason="the persona may add tools")
+    remedy = f"toolgate personas set {caller.persona} --can-add-tools"
+    try:
+        label("persona", caller.persona)
+    except InvalidRequest as error:
+        remedy = f"Call as another persona. {error.message}"
     return Verdict(
         phase=PHASE,
         allowed=False,
         rule=RULE,
         reason=f"persona {caller.persona!r} may not add tools"
         + ("" if said is not None else ": nobody has said that it may"),
-        remedy=f"toolgate personas set {caller.persona or 'NAME'} --can-add-tools",
+        remedy=remedy,
     )

@@ -1,12 +1,15 @@
 """Phase 3: the user stands in a relation to the tool that lets it be executed."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Protocol
 
 from toolgate.call import Caller
+from toolgate.errors import InvalidRequest
 from toolgate.gate.decision import Verdict
 from toolgate.gate.policy import Health
 from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.relation import Relation, checked
 
 PHASE = "relations"
 OFF = Verdict(phase=PHASE, allowed=True, rule="off", reason="relations are not asked for")
@@ -64,6 +67,14 @@ def judge(caller: Caller, spec: ToolSpec, executable: frozenset[str]) -> Verdict
         allowed=False,
         rule="no_execute",
         reason=f"{kind} {name!r} is not its owner or executor, nor in a group or team that is",
-        remedy=f"toolgate relations add tool:{spec.name}#executor@{kind}:{name} "
-        f"--tenant {caller.tenant}",
+        remedy=_remedy(caller.tenant, Relation("tool", spec.name, "executor", kind, name)),
     )
+
+
+def _remedy(tenant: str, missing: Relation) -> str:
+    """A name is whatever a caller says; a command that somebody pastes must hold it as one."""
+    try:
+        checked(missing)
+    except InvalidRequest as error:
+        return f"Call for another {missing.subject_kind}. {error.message}"
+    return f"toolgate relations add {shlex.quote(str(missing))} --tenant {tenant}"

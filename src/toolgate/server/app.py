@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 import orjson
 
-from toolgate.errors import ToolgateError
+from toolgate.errors import PermissionDenied, ToolgateError
 from toolgate.runtime import Runtime
 from toolgate.server.admin.routes import PREFIX, administer, allowed_methods
 from toolgate.server.auth import authenticate, caller_of
@@ -29,6 +29,7 @@ Answer = tuple[int, bytes]
 _HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 _CALL = "/v1/call"
 _TOOLS = "/v1/tools/"
+_SHARED = frozenset({"redis"})
 
 
 class App:
@@ -76,18 +77,24 @@ class App:
                 host = value if host is None else b""
         if not self._is_ours(host):
             return wire_problem("misdirected_request")
-        method, path = scope["method"], scope["path"]
+        path = scope["path"]
         if path in {"/healthz", "/readyz"}:
             return self._health(path)
         key = authenticate(authorization, self._gate.tenancy.world)
         request = Request(self._gate, key, caller_of(key), _query(scope))
         try:
-            if path == _CALL:
-                return await self._call(request, method, receive)
-            if path.startswith(PREFIX):
-                return await self._administer(request, scope, receive)
+            return await self._routed(request, scope, receive)
         except SlowBodyError:
             return wire_problem("request_timeout")
+        except PermissionDenied as error:
+            return problem(error, to_admin=request.is_admin)
+
+    async def _routed(self, request: Request, scope: Scope, receive: Receive) -> Answer:
+        method, path = scope["method"], scope["path"]
+        if path == _CALL:
+            return await self._call(request, method, receive)
+        if path.startswith(PREFIX):
+            return await self._administer(request, scope, receive)
         if method != "GET":
             return wire_problem("method_not_allowed")
         found = await _read(request, scope)
@@ -104,7 +111,7 @@ class App:
 
     @staticmethod
     async def _administer(request: Request, scope: Scope, receive: Receive) -> Answer:
-        parts = tuple(_parts(scope, PREFIX))
+        parts = _parts(scope, PREFIX)
         methods = allowed_methods(parts)
         if not methods:
             return wire_problem("not_found")
@@ -114,12 +121,14 @@ class App:
         return 200, orjson.dumps(found)
 
     def _health(self, path: str) -> Answer:
-        """Alive is alive; ready means that every source has what it should."""
+        """Alive is alive; ready means that every source and engine has what it should."""
         if path == "/healthz":
             return 200, b'{"status":"ok"}'
         sick = [one.source for one in self._gate.catalog.health() if not one.ok]
         engines = [one.engine for one in self._gate.gate.health() if not one.ok]
-        return (503 if sick or engines else 200), orjson.dumps(
+        # A node decides without what it shares with others; taking all of them out would not help.
+        is_ready = not sick and set(engines) <= _SHARED
+        return (200 if is_ready else 503), orjson.dumps(
             {
                 "status": "degraded" if sick or engines else "ready",
                 "unhealthy_sources": len(sick),
@@ -152,12 +161,17 @@ async def _read(request: Request, scope: Scope) -> Any:
 def _allowed(scope: Scope) -> bytes:
     path = scope["path"]
     if path.startswith(PREFIX):
-        return ", ".join(allowed_methods(tuple(_parts(scope, PREFIX)))).encode()
+        return ", ".join(allowed_methods(_parts(scope, PREFIX))).encode()
     return b"POST" if path == _CALL else b"GET"
 
 
 def _query(scope: Scope) -> dict[str, str]:
-    return dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    found = dict(pairs)
+    if "role" in found:
+        # The one that can be given again: a role left out would be explained as if nobody had it.
+        found["role"] = ",".join(value for name, value in pairs if name == "role")
+    return found
 
 
 def _parts(scope: Scope, prefix: str) -> list[str]:

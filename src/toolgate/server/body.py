@@ -17,13 +17,18 @@ class SlowBodyError(Exception):
     """The body did not arrive in time."""
 
 
-async def read_object(receive: Receive) -> dict[str, Any]:
-    """The JSON object that was sent, or `InvalidRequest`; `SlowBodyError` if it takes too long."""
+async def read_object(receive: Receive, *, or_nothing: bool = False) -> dict[str, Any]:
+    """The JSON object that was sent, or `InvalidRequest`; `SlowBodyError` if it takes too long.
+
+    `or_nothing`: an empty body is an object without fields.
+    """
     try:
         async with asyncio.timeout(SECONDS):
             body = await _read(receive)
     except TimeoutError:
         raise SlowBodyError from None
+    if or_nothing and not body:
+        return {}
     try:
         return parse_object(body)
     except ValueError as error:

@@ -6,8 +6,12 @@ import msgspec
 
 from toolgate.call import NO_CONTEXT, Context
 from toolgate.errors import InvalidRequest
+from toolgate.tenancy.layer import check_selector
 
 _FLAGS = {"true": True, "false": False, "": True}
+_MOST_SELECTORS = 256
+_MOST_FACTS = 64
+_MOST_TOLD = 200
 
 
 class _Context(msgspec.Struct, forbid_unknown_fields=True):
@@ -26,8 +30,16 @@ def read_context(given: Any) -> Context:
         read = msgspec.convert(given, _Context)
     except msgspec.ValidationError as error:
         raise InvalidRequest(
-            f"'context' does not fit: {error}. It has read_only, no_web, allow, deny and facts."
+            f"'context' does not fit: {str(error)[:_MOST_TOLD]}. "
+            "It has read_only, no_web, allow, deny and facts."
         ) from None
+    selectors = (*(read.allow or ()), *read.deny)
+    if len(selectors) > _MOST_SELECTORS or len(read.facts) > _MOST_FACTS:
+        raise InvalidRequest(
+            f"'context' holds at most {_MOST_SELECTORS} selectors and {_MOST_FACTS} facts."
+        )
+    for selector in selectors:
+        check_selector(selector)
     return Context(
         read_only=read.read_only,
         no_web=read.no_web,

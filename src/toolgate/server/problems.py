@@ -58,12 +58,19 @@ WIRE: Mapping[str, tuple[int, str]] = {
 }
 
 
-def problem(error: ToolgateError) -> tuple[int, bytes]:
-    """The status and the body that tell this error."""
+# What only an operator may know.
+_INSIDE = frozenset({"phase", "reason"})
+
+
+def problem(error: ToolgateError, *, to_admin: bool = False) -> tuple[int, bytes]:
+    """The status and the body that tell this error; which phase refused, and why, to an admin."""
     # An extension may refuse with a class of its own; it is told as the one it stands for.
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
-    # What only an operator may know stays inside.
-    details = {key: value for key, value in error.details.items() if key not in {"phase", "reason"}}
+    details = dict(error.details)
+    if not to_admin:
+        details = {key: value for key, value in details.items() if key not in _INSIDE}
+    if isinstance(error, errors.InvalidPolicy):
+        details["problems"] = [str(one) for one in error.problems]
     return status, _body(status, error.code, error.message, details, retryable=error.retryable)
 
 

@@ -18,7 +18,7 @@ _MOST_WORDS = 16
 
 
 async def list_tools(request: Request) -> dict[str, Any]:
-    """`GET /v1/tools?format=&q=&limit=`."""
+    """`GET /v1/tools?format=&q=&limit=&read_only=&no_web=`."""
     wanted = request.query.get("format", "toolgate")
     if wanted not in FORMATS:
         raise InvalidRequest(f"'format' must be one of: {', '.join(FORMATS)}.")
@@ -39,14 +39,14 @@ def _has(spec: ToolSpec, words: set[str]) -> bool:
 
 async def show_tool(request: Request, name: str) -> dict[str, Any]:
     """`GET /v1/tools/{name}`."""
-    return native(await request.gate.gate.view(request.caller, name))
+    return native(await request.gate.gate.view(_in_task(request.caller, request), name))
 
 
 async def explain_tool(request: Request, name: str) -> dict[str, Any]:
-    """`GET /v1/tools/{name}/explain?agent=&user=&persona=&role=&args=`: the key's own; for an
-    admin, any.
+    """`GET /v1/tools/{name}/explain?agent=&user=&persona=&role=&session=&args=`: for an admin, of
+    anybody; else of the key's own.
     """
-    about = await _about(request, name)
+    about = _about(request) if request.is_admin else await _own(request, name)
     args = request.query.get("args")
     try:
         given = None if args is None else parse_object(args.encode())
@@ -56,27 +56,45 @@ async def explain_tool(request: Request, name: str) -> dict[str, Any]:
     return msgspec.to_builtins(found) | {"remedies": found.remedies}
 
 
-async def _about(request: Request, name: str) -> Caller:
+def _about(request: Request) -> Caller:
+    """Whomever an admin asks about, within what its key reaches."""
     own, asked = request.caller, request.query
     tenant = asked.get("tenant") or own.tenant
-    if request.is_admin:
-        if tenant != own.tenant and request.key.role is not Role.ADMIN:
-            raise InvalidRequest(
-                "A key speaks for its own tenant; leave 'tenant' out, or use a key of that one."
-            )
-        roles = tuple(role for role in asked.get("role", "").split(",") if role)
-        return Caller(
-            tenant=tenant,
-            agent=asked.get("agent", ""),
-            user=asked.get("user", ""),
-            persona=asked.get("persona", ""),
-            roles=roles,
+    if tenant != own.tenant and request.key.role is not Role.ADMIN:
+        raise InvalidRequest(
+            "A key speaks for its own tenant; leave 'tenant' out, or use a key of that one."
         )
+    return Caller(
+        tenant=tenant,
+        agent=asked.get("agent", ""),
+        user=asked.get("user", ""),
+        persona=asked.get("persona", ""),
+        roles=_listed(asked.get("role", "")),
+        session=asked.get("session", ""),
+    )
+
+
+async def _own(request: Request, name: str) -> Caller:
+    """The caller that the key stands for, who may ask about what it sees and nobody else."""
+    own = request.caller
     # Why a tool is hidden is for an operator: to its agent it does not exist.
     await request.gate.gate.view(own, name)
-    if (tenant, asked.get("agent") or own.agent) != (own.tenant, own.agent):
-        raise InvalidRequest("'tenant' and 'agent' are for an admin's key; leave them out.")
+    is_known = {
+        "tenant": own.tenant,
+        "agent": own.agent,
+        "user": own.user,
+        "persona": own.persona,
+        "role": ",".join(own.roles),
+        "session": own.session,
+    }
+    for field, value in is_known.items():
+        if request.query.get(field, "") not in {"", value}:
+            raise InvalidRequest(f"{field!r} is for an admin's key; leave it out.")
     return own
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split(",") if part)
 
 
 def _in_task(caller: Caller, request: Request) -> Caller:

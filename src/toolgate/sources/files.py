@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolgate.errors import InvalidSpecs
-from toolgate.sources.text import MAX_BYTES, parse, too_large
+from toolgate.sources.text import parse
 from toolgate.spec.problem import Problem
 from toolgate.spec.reader import MAX_PROBLEMS, read_tools
 from toolgate.spec.tool import Origin, ToolSpec
+from toolgate.text.document import MAX_BYTES, too_large
 
 MAX_FILES = 10_000
 

@@ -7,9 +7,10 @@ from typing import Protocol
 from toolgate.errors import SourceUnavailable
 from toolgate.net.address import shown
 from toolgate.sources.remote import data_only
-from toolgate.sources.text import MAX_BYTES, parse
+from toolgate.sources.text import parse
 from toolgate.spec.reader import read_tools
 from toolgate.spec.tool import Origin, ToolSpec
+from toolgate.text.document import MAX_BYTES
 
 
 class Response(Protocol):

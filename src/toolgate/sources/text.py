@@ -1,65 +1,16 @@
-"""YAML and JSON as plain values, with the line of everything; hostile text is refused early.
-
-JSON is read by a fast parser, YAML by a careful one. Lines are looked up only when something is
-wrong: a good file pays nothing for them.
-"""
-
-import re
-from collections.abc import Callable
-from typing import Any
+"""Tool files as plain values; what cannot be read is told like any other problem."""
 
 from toolgate.errors import InvalidSpecs
-from toolgate.sources import json_text, yaml_text
-from toolgate.sources.refusal import Path, Refusal
 from toolgate.spec.problem import Problem
-
-MAX_BYTES = 8 * 1024 * 1024
-_LIKE_JSON = re.compile(r"\s*[\[{]")
-
-
-class Text:
-    """A parsed document: its value, and where each part stands."""
-
-    def __init__(self, value: Any, find: Callable[[Path], int | None]) -> None:
-        self.value = value
-        self._find = find
-
-    def line_of(self, path: Path) -> int | None:
-        """The line of this part, or of the nearest one around it."""
-        return self._find(path)
+from toolgate.text.document import Text, read
+from toolgate.text.refusal import Refusal
 
 
 def parse(raw: bytes, *, file: str) -> Text:
     """A YAML or JSON document. Anything odd is an `InvalidSpecs` that says where."""
     try:
-        return _parsed(_decoded(raw), strict=file.lower().endswith(".json"))
+        return read(raw, is_json=file.lower().endswith(".json"))
     except Refusal as refusal:
         raise InvalidSpecs(
             [Problem(file=file, line=refusal.line, message=refusal.message, write=refusal.write)]
         ) from None
-
-
-def _decoded(raw: bytes) -> str:
-    if len(raw) > MAX_BYTES:
-        raise too_large(len(raw))
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise Refusal("is not UTF-8 text", "Save it as UTF-8.", line) from None
-
-
-def _parsed(text: str, *, strict: bool) -> Text:
-    if strict or _LIKE_JSON.match(text):
-        try:
-            return Text(json_text.read(text), json_text.Lines(text))
-        except json_text.NotJson:
-            # `{tools: [a]}` is no JSON but fine YAML; a file that is called .json has to be JSON.
-            if strict:
-                raise
-    return Text(yaml_text.read(text), yaml_text.Lines(text))
-
-
-def too_large(size: int) -> Refusal:
-    """A file that is not read at all."""
-    return Refusal(f"is {size:,} bytes; at most {MAX_BYTES:,} are read", "Split it.")

@@ -1,6 +1,6 @@
 """PostgreSQL through asyncpg. The same work as on SQLite, on a pool of connections."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import asyncpg
@@ -10,6 +10,7 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from toolgate.errors import SettingsInvalid
+from toolgate.store.lines import Lines
 from toolgate.store.outage import closed, outage
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ class Postgres:
     def __init__(self, url: str) -> None:
         """`url` is `postgresql://user:password@host:port/name`, with libpq's options."""
         self._closed = False
+        self._lines = Lines(lambda: _connected(url))
         self._engine = create_async_engine(
             "postgresql+asyncpg://",
             async_creator=lambda: _connected(url),
@@ -57,6 +59,15 @@ class Postgres:
         except _AWAY as error:
             raise outage(error) from None
 
+    async def ask(self, question: str, values: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
+        """On a line of its own, in one round trip."""
+        if self._closed:
+            raise closed()
+        try:
+            return await self._lines.ask(question, values)
+        except _AWAY as error:
+            raise outage(error) from None
+
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Work in a transaction of its own."""
         if self._closed:
@@ -70,8 +81,9 @@ class Postgres:
             raise outage(error) from None
 
     async def close(self) -> None:
-        """Close the pool."""
+        """Close the pool and the lines."""
         self._closed = True
+        await self._lines.close()
         await self._engine.dispose()
 
 

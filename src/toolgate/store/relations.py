@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from sqlalchemy import Connection
+
 from toolgate.call import Caller
 from toolgate.errors import RelationsUnavailable, StoreError
 from toolgate.gate.policy import Health
@@ -53,18 +55,17 @@ class TableRelations:
         subject = subject_of(caller)
         if subject is None or not tools:
             return frozenset()
-        values = (*subject, caller.tenant)
         single = len(tools) == 1
-        asked = (*values, tools[0]) if single else values
+        asked = (*subject, caller.tenant, *(tools if single else ()))
         if any(storable(value) != value for value in asked):
             # No row can hold it; and its escape may be another's name.
             return frozenset()
+        question = _SINGLE if single else _LISTED
         try:
-            rows = await self._database.ask(_SINGLE if single else _LISTED, asked)
+            rows = await self._database.ask(question, asked)
             # The subject itself counts too. Among so few, none can be farther than the bound.
             if rows and rows[0][4] > MOST_MEMBERSHIPS + 1:
-                near = _near(await self._database.ask(_MEMBERSHIPS, values), (*subject, ""))
-                rows = [row for row in rows if tuple(row[1:4]) in near]
+                rows = await self._database.read(lambda on: _within_bound(on, question, asked))
         except StoreError as error:
             self._problem = error.message
             raise RelationsUnavailable(
@@ -78,7 +79,23 @@ class TableRelations:
         return Health(engine="store", ok=not self._problem, problem=self._problem)
 
 
-def _near(rows: Sequence[Sequence[Any]], subject: tuple[str, str, str]) -> set[tuple[Any, ...]]:
+def _within_bound(
+    connection: Connection, question: str, asked: tuple[str, ...]
+) -> Sequence[Sequence[Any]]:
+    """Both questions about the same moment: else somebody may seem near who never was."""
+    rows = _rows(connection, question, asked)
+    near = _near(_rows(connection, _MEMBERSHIPS, asked[:3]), (*asked[:2], ""))
+    return [row for row in rows if tuple(row[1:4]) in near]
+
+
+def _rows(connection: Connection, question: str, asked: tuple[str, ...]) -> Sequence[Sequence[Any]]:
+    if connection.dialect.name == "sqlite":
+        named = {str(number): value for number, value in enumerate(asked, 1)}
+        return connection.exec_driver_sql(question, named).fetchall()
+    return connection.exec_driver_sql(question, asked).fetchall()
+
+
+def _near(rows: Sequence[Sequence[Any]], subject: tuple[str, ...]) -> set[tuple[Any, ...]]:
     """What the subject belongs to within the bound, itself included."""
     above: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for row in rows:

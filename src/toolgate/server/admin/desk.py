@@ -1,6 +1,5 @@
 """Who asks for a change, and how far their key reaches: the whole house, or one tenant."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -11,16 +10,39 @@ from toolgate.server.request import Request
 from toolgate.tenancy.keys import Role
 from toolgate.tenancy.tenancy import Tenancy
 
-T = TypeVar("T")
-_MOST_WHY = 500
+T = TypeVar("T", bound=msgspec.Struct)
+_MOST_TOLD = 200
+
+
+class Nothing(msgspec.Struct, forbid_unknown_fields=True):
+    """Nothing can be said."""
+
+
+class OfTenant(msgspec.Struct, forbid_unknown_fields=True):
+    """A question about one tenant, or about all."""
+
+    tenant: str = ""
+
+
+class Signed(msgspec.Struct, forbid_unknown_fields=True):
+    """A change, with the reason for it."""
+
+    why: str = ""
+
+
+class SignedOfTenant(Signed):
+    """A change in one tenant, or in all."""
+
+    tenant: str = ""
 
 
 class Desk(NamedTuple):
-    """One request of an admin: what was asked, with the parts of its path and its body."""
+    """One request of an admin: the names in its path, whose tenant it means, and why."""
 
     request: Request
-    parts: tuple[str, ...]
-    body: Mapping[str, Any]
+    names: tuple[str, ...]
+    asked: str
+    why: str
 
     @property
     def gate(self) -> Runtime:
@@ -30,45 +52,49 @@ class Desk(NamedTuple):
     @property
     def tenancy(self) -> Tenancy:
         """Where changes are made, in this admin's name and with the reason they give."""
-        why = self.body.get("why", self.request.query.get("why", ""))
-        if not isinstance(why, str) or len(why) > _MOST_WHY:
-            raise InvalidRequest(f"'why' is a text of at most {_MOST_WHY} characters.")
-        return self.gate.tenancy.by(self.request.key.id, why)
+        return self.gate.tenancy.by(self.request.key.id, self.why)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether the key reaches every tenant."""
+        return reaches_all(self.request)
 
     @property
     def tenant(self) -> str:
-        """The tenant that is meant; a key of one tenant can mean no other."""
+        """The tenant that is meant, or none; a key of one tenant can mean no other."""
         own = self.request.key.tenant
-        asked = self.body.get("tenant", self.request.query.get("tenant", ""))
-        if not isinstance(asked, str):
-            raise InvalidRequest("'tenant' is a text.")
-        if self.request.key.role is Role.ADMIN:
-            return asked
-        if asked and asked != own:
-            raise _beyond()
+        if self.has_all:
+            return self.asked
+        if self.asked not in {"", own}:
+            raise beyond()
         return own
 
     def need_tenant(self) -> str:
         """The tenant that is meant, which has to be named."""
-        if not self.tenant:
+        tenant = self.tenant
+        if not tenant:
             raise InvalidRequest("Name the tenant: 'tenant'.")
-        return self.tenant
-
-    def need_all(self) -> None:
-        """What holds in every tenant is for the keys that reach every tenant."""
-        if self.request.key.role is not Role.ADMIN:
-            raise _beyond()
-
-    def read(self, kind: type[T]) -> T:
-        """The body as values, or `InvalidRequest` that says which field is wrong."""
-        fields = {name: value for name, value in self.body.items() if name != "why"}
-        try:
-            return msgspec.convert(fields, kind)
-        except msgspec.ValidationError as error:
-            raise InvalidRequest(f"The body does not fit: {error}.") from None
+        return tenant
 
 
-def _beyond() -> PermissionDenied:
+def read(fields: dict[str, Any], kind: type[T]) -> T:
+    """What was sent as values, or `InvalidRequest` that says which field is wrong."""
+    try:
+        return msgspec.convert(fields, kind)
+    except msgspec.ValidationError as error:
+        known = ", ".join(kind.__struct_fields__) or "none"
+        raise InvalidRequest(
+            f"This does not fit: {str(error)[:_MOST_TOLD]}. The fields here: {known}."
+        ) from None
+
+
+def reaches_all(request: Request) -> bool:
+    """Whether the key is one that runs the whole house."""
+    return request.key.role is Role.ADMIN
+
+
+def beyond() -> PermissionDenied:
+    """The same whether what was named is there or not."""
     return PermissionDenied(
         "This key speaks for one tenant; use an admin's key.",
         phase="door",

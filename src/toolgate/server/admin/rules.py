@@ -1,91 +1,98 @@
-"""`/v1/admin/`: layers, roles, personas, relations, policies, and the record of every change."""
+"""`/v1/admin/`: layers, roles and personas."""
 
 from typing import Any
 
 import msgspec
 
-from toolgate.errors import InvalidRequest
-from toolgate.server.admin.desk import Desk
-from toolgate.tenancy.layer import Layer, Layers, Permissions
-
-_MOST_RELATIONS = 10_000
+from toolgate.server.admin.desk import Desk, Nothing, OfTenant, Signed, SignedOfTenant
+from toolgate.tenancy.layer import Layer, Layers, Permissions, roles_of
 
 
-class _Layer(msgspec.Struct, forbid_unknown_fields=True):
+class NewLayer(SignedOfTenant):
+    """A layer, whole; without a role it is everybody's."""
+
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
     reason: str = ""
     role: str = ""
-    tenant: str = ""
 
 
-class _Role(msgspec.Struct, forbid_unknown_fields=True):
+class OldLayer(SignedOfTenant):
+    """Whose layer goes."""
+
+    role: str = ""
+
+
+class NewRole(SignedOfTenant, kw_only=True):
+    """Flat permissions."""
+
     permissions: Permissions
-    tenant: str = ""
 
 
-class _Persona(msgspec.Struct, forbid_unknown_fields=True):
+class Persona(Signed, kw_only=True):
+    """`can_add_tools` is true, false, or null, which takes back what was said."""
+
     can_add_tools: bool | None
 
 
-class _Restriction(msgspec.Struct, forbid_unknown_fields=True):
+class Restriction(Signed):
+    """`allowed` is false, true, or null, which takes the restriction away."""
+
     allowed: bool | None = False
     reason: str = ""
 
 
-class _Relations(msgspec.Struct, forbid_unknown_fields=True):
-    add: tuple[str, ...] = ()
-    remove: tuple[str, ...] = ()
-    tenant: str = ""
-
-
-class _Module(msgspec.Struct, forbid_unknown_fields=True):
-    text: str
-
-
-async def list_layers(desk: Desk) -> Any:
+async def list_layers(desk: Desk, _: OfTenant) -> Any:
     """`GET layers?tenant=`."""
-    world = desk.gate.tenancy.world
-    own = desk.tenant
-    found = _layers("", world.everyone.layers)
-    for name in sorted(world.tenants):
-        if not own or name == own:
-            found += _layers(name, world.tenants[name].layers)
-    return {"layers": found}
+    return {"layers": [row for tenant, layers in _kept(desk) for row in _rows(tenant, layers)]}
 
 
-async def put_layer(desk: Desk) -> Any:
+async def put_layer(desk: Desk, given: NewLayer) -> Any:
     """`PUT layers/{name}` `{allow, deny, reason, role?, tenant?}`."""
-    given = desk.read(_Layer)
+    [name] = desk.names
     layer = Layer(allow=given.allow, deny=given.deny, reason=given.reason)
-    tenant = _wherever(desk)
-    await desk.tenancy.set_layer(desk.parts[0], layer, role=given.role, tenant=tenant)
-    return {"name": desk.parts[0], "role": given.role, "tenant": tenant}
+    tenant = desk.tenant
+    await desk.tenancy.set_layer(name, layer, role=given.role, tenant=tenant)
+    return _row(tenant, given.role, name, layer)
 
 
-async def remove_layer(desk: Desk) -> Any:
+async def remove_layer(desk: Desk, given: OldLayer) -> Any:
     """`DELETE layers/{name}?role=&tenant=`."""
-    role = desk.request.query.get("role", "")
-    await desk.tenancy.set_layer(desk.parts[0], None, role=role, tenant=_wherever(desk))
-    return {"name": desk.parts[0], "removed": True}
+    [name] = desk.names
+    tenant = desk.tenant
+    await desk.tenancy.set_layer(name, None, role=given.role, tenant=tenant)
+    return {"name": name, "role": given.role, "tenant": tenant, "removed": True}
 
 
-async def put_role(desk: Desk) -> Any:
+async def list_roles(desk: Desk, _: OfTenant) -> Any:
+    """`GET roles?tenant=`."""
+    return {
+        "roles": [
+            {"role": role, "tenant": tenant, "layers": sum(whose == role for whose, _ in layers)}
+            for tenant, layers in _kept(desk)
+            for role in sorted(roles_of(layers))
+        ]
+    }
+
+
+async def put_role(desk: Desk, given: NewRole) -> Any:
     """`PUT roles/{role}` `{permissions, tenant?}`: flat permissions, kept as a layer."""
-    given = desk.read(_Role)
-    tenant = _wherever(desk)
-    await desk.tenancy.set_role(desk.parts[0], given.permissions, tenant=tenant)
-    return {"role": desk.parts[0], "tenant": tenant}
+    [role] = desk.names
+    tenant = desk.tenant
+    await desk.tenancy.set_role(role, given.permissions, tenant=tenant)
+    return {"role": role, "tenant": tenant}
 
 
-async def remove_role(desk: Desk) -> Any:
+async def remove_role(desk: Desk, _: SignedOfTenant) -> Any:
     """`DELETE roles/{role}?tenant=`."""
-    await desk.tenancy.remove_role(desk.parts[0], tenant=_wherever(desk))
-    return {"role": desk.parts[0], "removed": True}
+    [role] = desk.names
+    tenant = desk.tenant
+    await desk.tenancy.remove_role(role, tenant=tenant)
+    return {"role": role, "tenant": tenant, "removed": True}
 
 
-async def list_personas(desk: Desk) -> Any:
-    """`GET personas`."""
+async def list_personas(desk: Desk, _: Nothing) -> Any:
+    """`GET personas`: they are the same in every tenant."""
     personas = desk.gate.tenancy.world.everyone.personas
     return {
         "personas": [
@@ -102,87 +109,36 @@ async def list_personas(desk: Desk) -> Any:
     }
 
 
-async def put_persona(desk: Desk) -> Any:
+async def put_persona(desk: Desk, given: Persona) -> Any:
     """`PUT personas/{id}` `{can_add_tools}`."""
-    desk.need_all()
-    given = desk.read(_Persona)
-    await desk.tenancy.set_persona(desk.parts[0], given.can_add_tools)
-    return {"id": desk.parts[0], "can_add_tools": given.can_add_tools}
+    [persona] = desk.names
+    await desk.tenancy.set_persona(persona, given.can_add_tools)
+    return {"id": persona, "can_add_tools": given.can_add_tools}
 
 
-async def put_restriction(desk: Desk) -> Any:
-    """`PUT personas/{id}/tools/{tool}` `{allowed, reason}`; `null` takes it back."""
-    desk.need_all()
-    given = desk.read(_Restriction)
-    persona, _, tool = desk.parts[0], desk.parts[1], desk.parts[2]
+async def put_restriction(desk: Desk, given: Restriction) -> Any:
+    """`PUT personas/{id}/tools/{tool}` `{allowed, reason}`."""
+    persona, tool = desk.names
     await desk.tenancy.restrict(persona, tool, allowed=given.allowed, reason=given.reason)
-    return {"id": persona, "tool": tool, "allowed": given.allowed}
+    return {"id": persona, "tool": tool, "allowed": given.allowed, "reason": given.reason}
 
 
-async def list_relations(desk: Desk) -> Any:
-    """`GET relations?tenant=&limit=`."""
-    most = desk.request.number("limit", default=1_000, most=_MOST_RELATIONS)
-    found = await desk.gate.tenancy.relations(desk.need_tenant(), limit=most)
-    return {"relations": [str(relation) for relation in found]}
-
-
-async def put_relations(desk: Desk) -> Any:
-    """`POST relations` `{tenant, add: [...], remove: [...]}`."""
-    given = desk.read(_Relations)
-    if not given.add and not given.remove:
-        raise InvalidRequest("Send relations to 'add' or to 'remove'.")
-    tenant = desk.need_tenant()
-    await desk.tenancy.relate(tenant, add=given.add, remove=given.remove)
-    return {"tenant": tenant, "added": len(given.add), "removed": len(given.remove)}
-
-
-async def list_policies(desk: Desk) -> Any:
-    """`GET policies`: the modules that are kept in the store, and how the engine is doing."""
-    desk.need_all()
-    return {
-        "modules": dict(desk.gate.tenancy.world.everyone.policies),
-        "engines": [msgspec.to_builtins(one) for one in desk.gate.gate.health()],
-    }
-
-
-async def put_policy(desk: Desk) -> Any:
-    """`PUT policies/{name}` `{text}`: checked with all the others before it is kept."""
-    desk.need_all()
-    await desk.tenancy.set_policy_module(desk.parts[0], desk.read(_Module).text)
-    return {"name": desk.parts[0]}
-
-
-async def remove_policy(desk: Desk) -> Any:
-    """`DELETE policies/{name}`."""
-    desk.need_all()
-    await desk.tenancy.set_policy_module(desk.parts[0], None)
-    return {"name": desk.parts[0], "removed": True}
-
-
-async def list_audit(desk: Desk) -> Any:
-    """`GET audit?tenant=&limit=&before=`: who changed what, when and why; newest first."""
-    asked = desk.request
-    before = (
-        asked.number("before", default=0, most=999_999_999) if "before" in asked.query else None
-    )
-    records = await desk.gate.tenancy.audit(
-        tenant=desk.tenant or None,
-        limit=asked.number("limit", default=100, most=1_000),
-        before=before,
-    )
-    return {"records": [msgspec.to_builtins(record) for record in records]}
-
-
-def _wherever(desk: Desk) -> str:
-    """A tenant, or every tenant for a key that reaches them all."""
-    tenant = desk.tenant
-    if not tenant:
-        desk.need_all()
-    return tenant
-
-
-def _layers(tenant: str, layers: Layers) -> list[dict[str, Any]]:
-    return [
-        {"tenant": tenant, "role": role, "name": name} | msgspec.to_builtins(layer)
-        for (role, name), layer in sorted(layers.items(), key=lambda item: item[0])
+def _kept(desk: Desk) -> list[tuple[str, Layers]]:
+    """The layers that hold everywhere, then those of the tenants that may be looked at."""
+    world, own = desk.gate.tenancy.world, desk.tenant
+    places = [("", world.everyone.layers)]
+    places += [
+        (name, world.tenants[name].layers)
+        for name in sorted(world.tenants)
+        if not own or name == own
     ]
+    return places
+
+
+def _row(tenant: str, role: str, name: str, layer: Layer) -> dict[str, Any]:
+    return {"tenant": tenant, "role": role, "name": name} | msgspec.to_builtins(layer)
+
+
+def _rows(tenant: str, layers: Layers) -> list[dict[str, Any]]:
+    found = sorted(layers.items(), key=lambda item: item[0])
+    return [_row(tenant, role, name, layer) for (role, name), layer in found]

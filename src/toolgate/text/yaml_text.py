@@ -19,7 +19,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from toolgate.sources.refusal import Path, Refusal
+from toolgate.text.refusal import Path, Refusal
 
 MAX_BYTES = 2 * 1024 * 1024
 MAX_DEPTH = 64

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from toolgate.sources.refusal import Path, Refusal
+from toolgate.text.refusal import Path, Refusal
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _TOKEN = re.compile(

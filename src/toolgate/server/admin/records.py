@@ -1,0 +1,82 @@
+"""`/v1/admin/`: relations, policy modules, and the record of every change."""
+
+from typing import Any
+
+import msgspec
+
+from toolgate.server.admin.desk import Desk, Nothing, OfTenant, Signed, SignedOfTenant
+
+_MOST_RELATIONS = 10_000
+
+
+class SomeRelations(OfTenant):
+    """How many."""
+
+    limit: str = ""
+
+
+class Relations(SignedOfTenant):
+    """Relations such as `tool:pay#executor@user:ann`."""
+
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+class Module(Signed, kw_only=True):
+    """A Rego module."""
+
+    text: str
+
+
+class SomeRecords(OfTenant):
+    """How many, and from where on."""
+
+    limit: str = ""
+    before: str = ""
+
+
+async def list_relations(desk: Desk, _: SomeRelations) -> Any:
+    """`GET relations?tenant=&limit=`."""
+    most = desk.request.number("limit", default=1_000, most=_MOST_RELATIONS)
+    found = await desk.gate.tenancy.relations(desk.need_tenant(), limit=most)
+    return {"relations": [str(relation) for relation in found]}
+
+
+async def put_relations(desk: Desk, given: Relations) -> Any:
+    """`POST relations` `{tenant, add: [...], remove: [...]}`."""
+    tenant = desk.need_tenant()
+    await desk.tenancy.relate(tenant, add=given.add, remove=given.remove)
+    return {"tenant": tenant, "added": given.add, "removed": given.remove}
+
+
+async def list_policies(desk: Desk, _: Nothing) -> Any:
+    """`GET policies`: the modules that are kept in the store, and how the engines are doing."""
+    return {
+        "modules": dict(desk.gate.tenancy.world.everyone.policies),
+        "engines": [msgspec.to_builtins(one) for one in desk.gate.gate.health()],
+    }
+
+
+async def put_policy(desk: Desk, given: Module) -> Any:
+    """`PUT policies/{name}` `{text}`: checked with all the others before it is kept."""
+    [name] = desk.names
+    await desk.tenancy.set_policy_module(name, given.text)
+    return {"name": name}
+
+
+async def remove_policy(desk: Desk, _: Signed) -> Any:
+    """`DELETE policies/{name}`."""
+    [name] = desk.names
+    await desk.tenancy.set_policy_module(name, None)
+    return {"name": name, "removed": True}
+
+
+async def list_audit(desk: Desk, given: SomeRecords) -> Any:
+    """`GET audit?tenant=&limit=&before=`: who changed what, when and why; newest first."""
+    number = desk.request.number
+    records = await desk.gate.tenancy.audit(
+        tenant=desk.tenant or None,
+        limit=number("limit", default=100, most=1_000),
+        before=number("before", default=1, most=999_999_999) if given.before else None,
+    )
+    return {"records": [msgspec.to_builtins(record) for record in records]}
