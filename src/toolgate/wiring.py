@@ -1,5 +1,6 @@
 """The gate's engines, as the settings name them: what is in this process, and what is not."""
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -115,11 +116,20 @@ def shared(settings: Settings, wake: Callable[[int], None], stack: AsyncExitStac
         raise SettingsInvalid(
             ["cache.url: Redis needs its client: make install EXTRAS=redis"]
         ) from None
-    found = RedisShared(settings.cache.url)
+    found = RedisShared(settings.cache.url, _installation(settings))
     found.subscribe(wake)
     found.start()
     stack.push_async_callback(found.close)
     return found
+
+
+def _installation(settings: Settings) -> str:
+    """The same for all nodes of one store, and for no others; who logs in does not matter."""
+    kind, _, place = settings.store.url.partition("://")
+    place = place.rpartition("@")[2]
+    if kind == "sqlite":
+        place = str(settings.path(place.removeprefix("/")))
+    return hashlib.sha256(f"{kind}://{place}".encode()).hexdigest()[:12]
 
 
 def _secret(key: str, variable: str) -> str:

@@ -1,6 +1,6 @@
 """Decisions on record: one suite for the twin and every table; then what only a table does."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -151,6 +151,9 @@ class Counting:
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         return await self._inner.read(work)
+
+    async def ask(self, question: str, values: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
+        return await self._inner.ask(question, values)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         self.writes += 1

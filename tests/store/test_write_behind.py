@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -43,6 +43,9 @@ class Unlucky:
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         return await self._inner.read(work)
+
+    async def ask(self, question: str, values: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
+        return await self._inner.ask(question, values)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         if self.refused:

@@ -21,7 +21,7 @@ def audit(
     limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, help="At most so many.")] = 50,
     json: Json = False,
 ) -> None:
-    """Show who changed what, when and why; newest first."""
+    """Show who changed what, when and why."""
 
     async def work(gate: Toolgate) -> list[dict[str, Any]]:
         records = await gate.tenancy.audit(tenant=tenant or None, limit=limit)

@@ -1,5 +1,6 @@
 """`toolgate call NAME --args JSON`: one governed call on the local store."""
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -28,6 +29,7 @@ from toolgate.cli.whom import (
     Session,
     User,
     caller_with,
+    options_of,
     parse_args,
 )
 from toolgate.errors import PermissionDenied, ToolNotFound
@@ -95,9 +97,7 @@ def _why(gate: Toolgate, name: str, caller: Caller) -> str:
     """A caller is not told whether a tool is hidden or missing; who sits here is the operator."""
     if gate.catalog.current.get(name) is None:
         return unknown(name, gate.catalog.current.specs)
-    whom = f" --tenant {caller.tenant}" if caller.tenant != TENANT else ""
-    whom += f" --agent {caller.agent}" if caller.agent != AGENT else ""
-    return f"`toolgate explain {name}{whom}` says why."
+    return f"`toolgate explain {shlex.join([name, *options_of(caller)])}` says why."
 
 
 def _how_it_stands(begun: list[ToolSpec]) -> str:

@@ -1,14 +1,19 @@
 """`toolgate keys`: who may knock at the server. A secret is shown once and kept nowhere."""
 
+import asyncio
+from contextlib import AsyncExitStack
 from typing import Annotated, Any
 
 import typer
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
-from toolgate.cli.session import Config, Json, usage, with_gate
+from toolgate.cli.despite import open_despite
+from toolgate.cli.operator import Why, signed
+from toolgate.cli.session import Config, Json, ending, load, usage, with_gate
 from toolgate.errors import InvalidRequest
 from toolgate.tenancy.keys import FreshKey, Key, Role
+from toolgate.tenancy.tenancy import Tenancy
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Make, list and revoke keys.")
 _COLUMNS = ("id", "role", "tenant", "agent", "user", "persona", "roles")
@@ -37,6 +42,7 @@ def add(
         bool, typer.Option("--create", metavar="", help="Put the tenant and agent on record first.")
     ] = False,
     config: Config = None,
+    why: Why = "",
     json: Json = False,
 ) -> None:
     """Make a key and show its secret, this once."""
@@ -46,10 +52,11 @@ def add(
         raise usage("A tenant_admin's key names no agent: leave --agent out.", json=json)
 
     async def work(gate: Toolgate) -> FreshKey:
+        tenancy = signed(gate, why)
         if create:
-            await _put_on_record(gate, tenant, agent)
+            await _put_on_record(tenancy, tenant, agent)
         try:
-            return await gate.tenancy.add_key(
+            return await tenancy.add_key(
                 role,
                 tenant=tenant,
                 agent=agent,
@@ -91,26 +98,27 @@ def list_(config: Config = None, json: Json = False) -> None:
 def revoke(
     id: Annotated[str, typer.Argument(help="The key's id, as toolgate keys list shows it.")],  # noqa: A002
     config: Config = None,
+    why: Why = "",
     json: Json = False,
 ) -> None:
     """Make a key open nothing any more."""
 
-    async def work(gate: Toolgate) -> None:
-        await gate.tenancy.revoke_key(id)
+    async def run() -> None:
+        async with AsyncExitStack() as stack:
+            gate, _ = await open_despite(load(config), stack)
+            await signed(gate, why).revoke_key(id)
 
-    with_gate(config, work, json=json)
-    if json:
-        show.as_json({"id": id, "revoked": True})
-    else:
-        show.line(f"{id} opens nothing any more.")
+    with ending(json=json):
+        asyncio.run(run())
+    show.told({"id": id, "revoked": True}, f"{id} opens nothing any more.", json=json)
 
 
-async def _put_on_record(gate: Toolgate, tenant: str, agent: str) -> None:
+async def _put_on_record(tenancy: Tenancy, tenant: str, agent: str) -> None:
     # An agent that is there keeps its mode: a key must not widen what it may call.
-    if agent and agent not in gate.tenancy.world.tenant(tenant).capsules:
-        await gate.tenancy.set_agent(tenant, agent)
+    if agent and agent not in tenancy.world.tenant(tenant).capsules:
+        await tenancy.set_agent(tenant, agent)
     elif not agent:
-        await gate.tenancy.add_tenant(tenant)
+        await tenancy.add_tenant(tenant)
 
 
 def _row(key: Key) -> dict[str, Any]:

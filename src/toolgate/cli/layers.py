@@ -8,8 +8,9 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.operator import Everywhere, Why, signed, whole
-from toolgate.cli.session import Config, Json, usage, with_gate
+from toolgate.cli.session import Config, Json, with_gate
 from toolgate.cli.state import find
+from toolgate.errors import InvalidRequest
 from toolgate.tenancy.layer import Layer, Layers
 
 app = typer.Typer(
@@ -91,13 +92,9 @@ def permit(
 ) -> None:
     """Let a layer leave one more tool."""
 
-    async def work(gate: Toolgate) -> Layer | None:
+    async def work(gate: Toolgate) -> Layer:
         find(gate, tool)
-        world = gate.tenancy.world
-        layers = world.tenant(tenant).layers if tenant else world.everyone.layers
-        layer = layers.get((role, name))
-        if layer is None:
-            return None
+        layer = _layer(gate, tenant, role, name)
         wider = msgspec.structs.replace(
             layer,
             allow=None if layer.allow is None else tuple(dict.fromkeys((*layer.allow, tool))),
@@ -107,9 +104,9 @@ def permit(
         return wider
 
     layer = with_gate(config, work, json=json)
-    if layer is None:
-        raise usage(f"There is no layer {name} of {_whom(role, tenant)}.", json=json)
-    told = f"Layer {name} of {_whom(role, tenant)} leaves {tool}."
+    told = f"Layer {name} of {_whom(role, tenant)} leaves {tool}"
+    sets = [one for one in layer.deny if ":" in one or "*" in one]
+    told += f", unless it is among {', '.join(sets)}." if sets else "."
     show.told(_row(tenant, role, name, layer), told, json=json)
 
 
@@ -125,11 +122,25 @@ def remove(
     """Take a layer away."""
 
     async def work(gate: Toolgate) -> None:
+        _layer(gate, tenant, role, name)
         await signed(gate, why).set_layer(name, None, role=role, tenant=tenant)
 
     with_gate(config, work, json=json)
     told = f"Layer {name} of {_whom(role, tenant)} is gone."
     show.told({"name": name, "role": role, "tenant": tenant, "removed": True}, told, json=json)
+
+
+def _layer(gate: Toolgate, tenant: str, role: str, name: str) -> Layer:
+    """The layer of this name; a misspelt one would be believed to be gone."""
+    world = gate.tenancy.world
+    layers = world.tenant(tenant).layers if tenant else world.everyone.layers
+    layer = layers.get((role, name))
+    if layer is None:
+        raise InvalidRequest(
+            f"There is no layer {name[:80]!r} of {_whom(role, tenant)}; nothing was changed. "
+            "See which there are: toolgate layers list"
+        )
+    return layer
 
 
 def _whom(role: str, tenant: str) -> str:

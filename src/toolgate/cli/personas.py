@@ -48,7 +48,10 @@ def list_(config: Config = None, json: Json = False) -> None:
 def set_(
     name: Name,
     can_add_tools: Annotated[
-        bool, typer.Option("--can-add-tools/--cannot-add-tools", help="Whether it may add tools.")
+        bool,
+        typer.Option(
+            "--can-add-tools/--cannot-add-tools", metavar="", help="Whether it may add tools."
+        ),
     ],
     config: Config = None,
     why: Why = "",

@@ -9,13 +9,14 @@ from toolgate.cli import show
 from toolgate.cli.operator import Why, signed
 from toolgate.cli.session import TENANT, Config, Json, Tenant, with_gate
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    help="Relations, such as tool:pay#executor@user:ann or tool:pay#executor@group:finance#member.",
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Who stands how to which tool.")
 Relations = Annotated[
-    list[str], typer.Argument(metavar="RELATION...", help="tool:NAME#executor@user:NAME")
+    list[str],
+    typer.Argument(
+        metavar="RELATION...",
+        help="tool:pay#executor@user:ann, tool:pay#executor@group:finance#member, "
+        "group:finance#member@user:ann",
+    ),
 ]
 
 

@@ -10,6 +10,7 @@ from toolgate.cli import show
 from toolgate.cli.operator import Everywhere, Why, signed, whole
 from toolgate.cli.session import Config, Json, usage, with_gate
 from toolgate.tenancy.layer import Layer, Permissions, roles_of
+from toolgate.tenancy.rules import PERMISSIONS
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="What a role may use.")
 Name = Annotated[str, typer.Argument(help="The role's name.")]
@@ -72,12 +73,17 @@ def set_(
         layer = Layer(allow=whole(allow), deny=whole(forbid))
 
     async def work(gate: Toolgate) -> None:
-        await signed(gate, why).set_layer("permissions", layer, role=name, tenant=tenant)
+        tenancy = signed(gate, why)
+        if allow:
+            await tenancy.set_layer(PERMISSIONS, layer, role=name, tenant=tenant)
+        else:
+            await tenancy.set_role(name, permissions, tenant=tenant)
 
     with_gate(config, work, json=json)
     where = f" in {tenant}" if tenant else ""
     found = {"role": name, "tenant": tenant} | msgspec.to_builtins(layer)
-    show.told(found, f"Role {name}{where} may use: {', '.join(layer.allow or ())}.", json=json)
+    may = ", ".join(layer.allow or ()) or "nothing"
+    show.told(found, f"Role {name}{where} may use: {may}.", json=json)
 
 
 @app.command()

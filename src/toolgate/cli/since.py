@@ -13,12 +13,13 @@ def parse_since(text: str) -> int:
     """The moment in nanoseconds, or `ValueError` that says how to write it."""
     ago = _AGO.match(text)
     if ago is not None:
-        moment = clock.utc_now() - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-    else:
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            raise ValueError("write 90m, 24h, 7d, or a moment such as 2026-11-15T08:00Z") from None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1e9)
+        seconds = timedelta(**{_UNITS[ago[2]]: int(ago[1])}).total_seconds()
+        return max(round(clock.unix_ns() - seconds * 1e9), 0)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("write 90m, 24h, 7d, or a moment such as 2026-11-15T08:00Z") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    # What the store can compare with.
+    return min(max(round(moment.timestamp() * 1e9), 0), 2**63 - 1)

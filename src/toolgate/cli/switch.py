@@ -8,10 +8,11 @@ from typing import NamedTuple
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
+from toolgate.cli.despite import Opened, open_despite
+from toolgate.cli.operator import signed
 from toolgate.cli.session import ending, load
 from toolgate.cli.state import NoSuchTool, find
-from toolgate.errors import CatalogError
-from toolgate.settings import Settings
+from toolgate.errors import InvalidPolicy
 from toolgate.spec.names import EXPECTED, is_name
 from toolgate.spec.tool import ToolSpec
 
@@ -19,6 +20,10 @@ _MOST_NAMED = 5
 _UNCHECKED = (
     "The tool definitions cannot be read, so nobody checked that there is a tool of this name. "
     "What is wrong with them: toolgate doctor"
+)
+_UNRULED = (
+    "The policies cannot be read, so nobody checked what they say about it. "
+    "What is wrong with them: toolgate policy check"
 )
 
 
@@ -38,52 +43,47 @@ class Switch(NamedTuple):
         return f"tenant {self.tenant}" if self.tenant else "everyone"
 
 
-def turn(switch: Switch, config: Path | None, *, json: bool) -> list[str]:
+def turn(switch: Switch, config: Path | None, why: str, *, json: bool) -> list[str]:
     """Do it, and say what stands in its way elsewhere."""
 
     async def run() -> list[str]:
         async with AsyncExitStack() as stack:
-            gate, checked = await _opened(load(config), switch.tool, stack)
-            await _put(gate, switch)
-            told = await _in_the_way(gate, switch) if checked else [_UNCHECKED]
-            return [*told, *_elsewhere(gate, switch)]
+            opened = await open_despite(load(config), stack)
+            checked = _find(opened, switch.tool)
+            await _put(opened.gate, switch, why)
+            told = await _in_the_way(opened.gate, switch) if checked else [_UNCHECKED]
+            if any(isinstance(one, InvalidPolicy) for one in opened.problems):
+                told.append(_UNRULED)
+            return [*told, *_elsewhere(opened.gate, switch)]
 
     with ending(json=json):
         return asyncio.run(run())
     raise AssertionError("an error always ends the command")
 
 
-async def _opened(settings: Settings, tool: str, stack: AsyncExitStack) -> tuple[Toolgate, bool]:
-    """The gate, and whether the tool is known to exist."""
-    try:
-        gate = await stack.enter_async_context(Toolgate.open(settings))
-    except CatalogError:
-        gate = await stack.enter_async_context(Toolgate.open(_without_definitions(settings)))
-        if gate.catalog.current.get(tool) is None:
-            if not is_name(tool):
-                raise NoSuchTool(f"No tool can be called that; write {EXPECTED}.") from None
-            # Stands for the definition, so that its flag is not taken for a typo.
-            gate.catalog.put("unread", [ToolSpec(name=tool)])
-            return gate, False
-    find(gate, tool)
-    return gate, True
+def _find(opened: Opened, tool: str) -> bool:
+    """Whether the tool is known to exist; `NoSuchTool` where it is known not to."""
+    gate = opened.gate
+    if opened.has_definitions or gate.catalog.current.get(tool) is not None:
+        find(gate, tool)
+        return True
+    if not is_name(tool):
+        raise NoSuchTool(f"No tool can be called that; write {EXPECTED}.")
+    # Stands for the definition, so that its flag is not taken for a typo.
+    gate.catalog.put("unread", [ToolSpec(name=tool)])
+    return False
 
 
-def _without_definitions(settings: Settings) -> Settings:
-    """The same store; of the definitions only what it holds itself."""
-    tools = settings.tools.model_copy(update={"files": (), "urls": ()})
-    return settings.model_copy(update={"tools": tools})
-
-
-async def _put(gate: Toolgate, switch: Switch) -> None:
+async def _put(gate: Toolgate, switch: Switch, why: str) -> None:
     tool, enabled, tenant, agent = switch
+    tenancy = signed(gate, why)
     if agent:
         kept = gate.tenancy.world.capsule(tenant, agent).overrides(tool)
-        await gate.tenancy.activate(tenant, agent, tool, enabled=enabled, overrides=kept)
+        await tenancy.activate(tenant, agent, tool, enabled=enabled, overrides=kept)
     elif tenant:
-        await gate.tenancy.set_tenant_tool(tenant, tool, enabled)
+        await tenancy.set_tenant_tool(tenant, tool, enabled)
     else:
-        await gate.tenancy.set_tool(tool, enabled)
+        await tenancy.set_tool(tool, enabled)
 
 
 async def _in_the_way(gate: Toolgate, switch: Switch) -> list[str]:

@@ -9,6 +9,7 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
+from toolgate.cli.operator import Why
 from toolgate.cli.session import (
     AGENT,
     TENANT,
@@ -16,13 +17,13 @@ from toolgate.cli.session import (
     Config,
     Json,
     Tenant,
-    caller_of,
     usage,
     warn_of_sources,
     with_gate,
 )
 from toolgate.cli.state import STYLES, State, find, state_of
 from toolgate.cli.switch import Switch, turn
+from toolgate.cli.whom import NO_ROLES, NoWeb, Persona, ReadOnly, Roles, Session, User, caller_with
 from toolgate.spec.export import FORMATS, export
 from toolgate.spec.tool import definition
 
@@ -52,11 +53,27 @@ _EMPTY: tuple[object, ...] = ("", [], {}, None)
 
 @app.command("list")
 def list_(
-    config: Config = None, tenant: ListTenant = "", agent: ListAgent = "", json: Json = False
+    config: Config = None,
+    tenant: ListTenant = "",
+    agent: ListAgent = "",
+    user: User = "",
+    persona: Persona = "",
+    role: Roles = NO_ROLES,
+    session: Session = "",
+    read_only: ReadOnly = False,
+    no_web: NoWeb = False,
+    json: Json = False,
 ) -> None:
     """All tools of the catalog; with a tenant, what its agent may call."""
     _check_whom(tenant, agent, json=json)
-    rows = with_gate(config, lambda gate: _listed(gate, tenant, agent), json=json)
+    asks = {"user": user, "persona": persona, "session": session}
+    tasks = {"read_only": read_only, "no_web": no_web}
+    whom: Caller | None = None
+    if tenant:
+        whom = caller_with(tenant, agent, roles=role, json=json, **asks, **tasks)
+    elif role or any(asks.values()) or any(tasks.values()):
+        raise usage("Who lists belongs to a tenant: add --tenant.", json=json)
+    rows = with_gate(config, lambda gate: _listed(gate, whom), json=json)
     if json:
         show.as_json(rows)
         return
@@ -96,10 +113,11 @@ def enable(
     config: Config = None,
     tenant: SwitchTenant = "",
     agent: SwitchAgent = "",
+    why: Why = "",
     json: Json = False,
 ) -> None:
     """Switch a tool on: for everyone, for a tenant, or for one agent."""
-    _switch(Switch(name, True, tenant, agent), config, json=json)
+    _switch(Switch(name, True, tenant, agent), config, why, json=json)
 
 
 @app.command()
@@ -108,10 +126,11 @@ def disable(
     config: Config = None,
     tenant: SwitchTenant = "",
     agent: SwitchAgent = "",
+    why: Why = "",
     json: Json = False,
 ) -> None:
     """Switch a tool off: for everyone, for a tenant, or for one agent."""
-    _switch(Switch(name, False, tenant, agent), config, json=json)
+    _switch(Switch(name, False, tenant, agent), config, why, json=json)
 
 
 @app.command("export")
@@ -120,13 +139,16 @@ def export_(
     config: Config = None,
     tenant: Tenant = TENANT,
     agent: Agent = AGENT,
+    user: User = "",
+    persona: Persona = "",
+    role: Roles = NO_ROLES,
     json: Json = False,
 ) -> None:
     """What an agent may call, in the words of a model's API."""
     if format not in FORMATS:
         told = f"There is no format {format!r}. Use one of: {', '.join(FORMATS)}."
         raise usage(told, json=json)
-    caller = caller_of(tenant, agent, json=json)
+    caller = caller_with(tenant, agent, user=user, persona=persona, roles=role, json=json)
 
     async def work(gate: Toolgate) -> Any:
         return export(await gate.discover(caller), format)
@@ -138,15 +160,15 @@ def export_(
         show.as_json(told)
 
 
-async def _listed(gate: Toolgate, tenant: str, agent: str) -> list[dict[str, str]]:
+async def _listed(gate: Toolgate, whom: Caller | None) -> list[dict[str, str]]:
     warn_of_sources(gate)
     specs = gate.catalog.current.specs.values()
-    if tenant:
-        specs = await gate.discover(Caller(tenant=tenant, agent=agent))
+    if whom is not None:
+        specs = await gate.discover(whom)
     rows: list[dict[str, str]] = []
     for spec in specs:
         # What an agent may call is on for it, whatever holds for everyone.
-        state = State("on") if tenant else state_of(gate, spec)
+        state = state_of(gate, spec) if whom is None else State("on")
         rows.append(
             {
                 "name": spec.name,
@@ -166,9 +188,9 @@ def _check_whom(tenant: str, agent: str, *, json: bool) -> None:
         raise usage("An agent belongs to a tenant: add --tenant.", json=json)
 
 
-def _switch(switch: Switch, config: Path | None, *, json: bool) -> None:
+def _switch(switch: Switch, config: Path | None, why: str, *, json: bool) -> None:
     _check_whom(switch.tenant, switch.agent, json=json)
-    notes = turn(switch, config, json=json)
+    notes = turn(switch, config, why, json=json)
     if json:
         show.as_json(switch._asdict() | {"notes": notes})
         return

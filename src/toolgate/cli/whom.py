@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from toolgate.call import Caller, Context
-from toolgate.cli.session import caller_of, usage
+from toolgate.cli.session import AGENT, TENANT, caller_of, usage
 from toolgate.spec.json_object import parse_object
 
 User = Annotated[str, typer.Option("--user", help="The user that the agent acts for.")]
@@ -39,6 +39,21 @@ def caller_with(
         session=session,
         context=Context(read_only=read_only, no_web=no_web),
     )
+
+
+def options_of(caller: Caller) -> list[str]:
+    """The options that describe this caller; what is usual is left out."""
+    given = (
+        ("--tenant", caller.tenant if caller.tenant != TENANT else ""),
+        ("--agent", caller.agent if caller.agent != AGENT else ""),
+        ("--user", caller.user),
+        ("--persona", caller.persona),
+        *(("--role", role) for role in caller.roles),
+        ("--session", caller.session),
+    )
+    options = [part for pair in given if pair[1] for part in pair]
+    flags = (("--read-only", caller.context.read_only), ("--no-web", caller.context.no_web))
+    return [*options, *(name for name, is_set in flags if is_set)]
 
 
 def parse_args(text: str, *, json: bool) -> dict[str, Any]:

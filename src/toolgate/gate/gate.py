@@ -18,6 +18,7 @@ from toolgate.gate.policy import ARGS, Health
 from toolgate.gate.recorder import Recorder, written
 from toolgate.gate.shared import NoShared
 from toolgate.spec.effect import Effect
+from toolgate.spec.secret import without_secrets
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
 
@@ -254,6 +255,8 @@ class Gate:
                 return self._answered(grant, *answer)
         asked, verdict = await self._phases.request(book.moment, caller, spec, args, turn)
         observed = not verdict.allowed and self._phases.observes(verdict)
+        if ARGS in asked:
+            asked[ARGS] = without_secrets(spec.input_schema.raw, args)
         decision = self._recorder.note(
             Action.REQUEST, asked, verdict, revision=self._revision(), observed=observed
         )

@@ -35,8 +35,12 @@ _LARGEST = 1024 * 1024
 class RedisShared:
     """The port `gate.shared.Shared` over a Redis server."""
 
-    def __init__(self, url: str) -> None:
-        """`url` is `redis://HOST:PORT/DB`, or `rediss://` with TLS."""
+    def __init__(self, url: str, installation: str = "") -> None:
+        """`url` is `redis://HOST:PORT/DB`, or `rediss://` with TLS.
+
+        Nodes of one installation have one store; those of another must not find its decisions.
+        """
+        self._prefix = f"{PREFIX}{installation}:" if installation else PREFIX
         self._client = _client(url)
         self._notices = Notices(lambda: _client(url, listening=True), CHANNEL)
         self._problem = ""
@@ -56,7 +60,7 @@ class RedisShared:
         """The bytes that are there, whoever put them there; `None` where there are none."""
         if self._is_left_alone():
             return None
-        found = await self._tried(lambda: self._client.get(_name(key)))
+        found = await self._tried(lambda: self._client.get(self._name(key)))
         return found if isinstance(found, bytes) and len(found) <= _LARGEST else None
 
     async def put(self, key: str, value: bytes, ttl_s: float) -> None:
@@ -64,7 +68,7 @@ class RedisShared:
         if len(value) > _LARGEST or self._is_left_alone():
             return
         milliseconds = max(int(ttl_s * 1_000), 1)
-        await self._tried(lambda: self._client.set(_name(key), value, px=milliseconds))
+        await self._tried(lambda: self._client.set(self._name(key), value, px=milliseconds))
 
     async def announce(self, revision: int) -> None:
         """Tried also while the server is left alone: a change is rare, and nobody waits for it."""
@@ -78,6 +82,9 @@ class RedisShared:
         """What went wrong the last time, in one word."""
         problem = self._problem or self._notices.problem
         return Health(engine="redis", ok=not problem, problem=problem)
+
+    def _name(self, key: str) -> bytes:
+        return (self._prefix + key).encode("utf-8", "surrogatepass")
 
     def _is_left_alone(self) -> bool:
         return self._again_ns > 0 and clock.monotonic_ns() < self._again_ns
@@ -100,10 +107,6 @@ class RedisShared:
         if not self._problem:
             _log.warning("Redis does not answer (%s); this node decides by itself", kind)
         self._problem = f"it does not answer ({kind}); this node decides by itself"
-
-
-def _name(key: str) -> bytes:
-    return (PREFIX + key).encode("utf-8", "surrogatepass")
 
 
 def _client(url: str, *, listening: bool = False) -> "Redis":

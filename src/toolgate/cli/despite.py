@@ -1,0 +1,54 @@
+"""The house opened although something in it cannot be read: the off switches have to work."""
+
+from contextlib import AsyncExitStack
+from typing import NamedTuple
+
+from toolgate.bootstrap import Toolgate
+from toolgate.errors import CatalogError, InvalidPolicy, ToolgateError
+from toolgate.settings import Settings
+
+# Where no policies are: no folder can have this name.
+_NOWHERE = "policies/\0"
+
+
+class Opened(NamedTuple):
+    """The gate, and what it was opened without."""
+
+    gate: Toolgate
+    problems: tuple[ToolgateError, ...]
+
+    @property
+    def has_definitions(self) -> bool:
+        """Whether the tool definitions could be read."""
+        return not any(isinstance(one, CatalogError) for one in self.problems)
+
+
+async def open_despite(settings: Settings, stack: AsyncExitStack) -> Opened:
+    """The same store; without definitions, or without policies, where those cannot be used."""
+    problems: list[ToolgateError] = []
+    while True:
+        try:
+            gate = await stack.enter_async_context(Toolgate.open(settings))
+        except CatalogError as error:
+            if not settings.tools.files and not settings.tools.urls:
+                raise
+            settings = _without_definitions(settings)
+            problems.append(error)
+        except InvalidPolicy as error:
+            if settings.policy.path == _NOWHERE:
+                raise
+            settings = _without_policies(settings)
+            problems.append(error)
+        else:
+            return Opened(gate, tuple(problems))
+
+
+def _without_definitions(settings: Settings) -> Settings:
+    tools = settings.tools.model_copy(update={"files": (), "urls": ()})
+    return settings.model_copy(update={"tools": tools})
+
+
+def _without_policies(settings: Settings) -> Settings:
+    """In this process: a server that others ask keeps the policy it has."""
+    given = {"path": _NOWHERE, "engine": "rego", "bundled": True}
+    return settings.model_copy(update={"policy": settings.policy.model_copy(update=given)})
