@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-EVERY = ("call", "catalog", "malformed", "store", "start")
+EVERY = ("call", "gate", "catalog", "malformed", "store", "start")
 
 
 def main() -> int:

@@ -1,10 +1,15 @@
-"""Every example in the README and the docs is a file that runs and prints what is written there."""
+"""Every example in the README and the docs is a file that runs and prints what is written there.
+
+`python -m tests.test_examples` writes down anew what they print; `make docs` then puts it into the
+pages. Read the difference: it is what users will see.
+"""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -51,22 +56,27 @@ def printed(command: list[str], cwd: Path, *, errors: bool = False) -> str:
     return told
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-def test_an_example_prints_what_the_docs_show(program: Path, tmp_path: Path) -> None:
-    shown = program.with_suffix(".out").read_text("utf-8")
-    assert printed([sys.executable, str(program)], tmp_path) == shown
+def told_by(example: Path, folder: Path) -> str:
+    """What a program prints in an empty folder, or a script line by line in the project."""
+    if example.suffix == ".py":
+        return printed([sys.executable, str(example)], folder)
+    clutter = shutil.ignore_patterns("__pycache__", ".toolgate")
+    for name in ("project", "policies", "refused"):
+        shutil.copytree(EXAMPLES / name, folder / name, ignore=clutter)
+    lines = [line for line in example.read_text("utf-8").splitlines() if not line.startswith("#")]
+    return "".join(
+        f"$ {line}\n" + printed(["sh", "-c", line], folder / "project", errors=True)
+        for line in lines
+    )
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_command_line_example_prints_what_the_docs_show(script: Path, tmp_path: Path) -> None:
-    for folder in ("project", "policies", "refused"):
-        clutter = shutil.ignore_patterns("__pycache__", ".toolgate")
-        shutil.copytree(EXAMPLES / folder, tmp_path / folder, ignore=clutter)
-    told = ""
-    for line in script.read_text("utf-8").splitlines():
-        if not line.startswith("#"):
-            told += f"$ {line}\n" + printed(["sh", "-c", line], tmp_path / "project", errors=True)
-    assert told == script.with_suffix(".out").read_text("utf-8")
+@pytest.mark.parametrize("example", [*PROGRAMS, *SCRIPTS], ids=lambda path: path.name)
+def test_an_example_prints_what_the_docs_show(example: Path, tmp_path: Path) -> None:
+    assert told_by(example, tmp_path) == example.with_suffix(".out").read_text("utf-8")
+
+
+def test_no_two_examples_share_what_they_print() -> None:
+    assert not {one.stem for one in PROGRAMS} & {one.stem for one in SCRIPTS}
 
 
 @pytest.mark.parametrize("file", SETTINGS, ids=lambda path: path.stem)
@@ -99,3 +109,14 @@ def test_a_page_shows_no_code_that_is_not_a_file(page: Path) -> None:
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), f"{target} is not there"
+
+
+def write() -> None:
+    """Write down what every example prints."""
+    for example in (*PROGRAMS, *SCRIPTS):
+        with tempfile.TemporaryDirectory() as folder:
+            example.with_suffix(".out").write_text(told_by(example, Path(folder)), "utf-8")
+
+
+if __name__ == "__main__":
+    write()

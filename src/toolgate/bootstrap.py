@@ -43,6 +43,7 @@ log = logging.getLogger("toolgate")
 # How soon a change that another process made is seen here.
 _REFRESH = 0.5
 _REFRESH_SECONDS = 5.0
+_PROBE = 1.0
 
 
 T = TypeVar("T", bound=Runtime)
@@ -94,7 +95,7 @@ async def _assembled(
             default_timeout=settings.toolbox.default_timeout,
             journal=journal,
             sessions=history,
-            looks_back=lambda: HISTORY in policy.reads,
+            looks_back=lambda: HISTORY in policy.engine.reads,
         ),
         *extensions,
     )
@@ -128,24 +129,28 @@ async def _assembled(
 
     _keep_doing(_watch(tenancy, told), stack)
     _keep_doing(_reread(catalog, settings.tools.refresh or settings.cache.schema_ttl), stack)
-    if settings.policy.refresh and isinstance(policy, Keeper):
-        _keep_doing(_look_at_files(policy, settings.policy.refresh), stack)
+    if settings.policy.refresh and policy.keeper is not None:
+        _keep_doing(_look_at_files(policy.keeper, settings.policy.refresh), stack)
+    remote = (*policy.remote, *relations.remote)
+    gate = Gate(
+        catalog,
+        tenancy,
+        Engines(policy.engine, relations.engine, history, shared, remote),
+        decisions=decisions,
+        rules=Rules(
+            observe=settings.policy.mode == "observe",
+            unlisted_may_add=settings.policy.unlisted_personas_may_add,
+            record_calls=settings.policy.record_calls,
+            enabled_ttl_ns=round(settings.cache.enabled_ttl * 1e9),
+            permission_ttl_ns=round(settings.cache.permission_ttl * 1e9),
+        ),
+    )
+    if remote:
+        _keep_doing(_probe(gate), stack)
     return cls(
         catalog=catalog,
         tenancy=tenancy,
-        gate=Gate(
-            catalog,
-            tenancy,
-            Engines(policy, relations.engine, history, shared),
-            decisions=decisions,
-            rules=Rules(
-                observe=settings.policy.mode == "observe",
-                unlisted_may_add=settings.policy.unlisted_personas_may_add,
-                record_calls=settings.policy.record_calls,
-                enabled_ttl_ns=round(settings.cache.enabled_ttl * 1e9),
-                permission_ttl_ns=round(settings.cache.permission_ttl * 1e9),
-            ),
-        ),
+        gate=gate,
         executor=executor,
         journal=journal,
         functions=python,
@@ -226,6 +231,13 @@ async def _reread(catalog: Catalog, every: float) -> None:
             await catalog.reload()
         except CatalogError as error:
             log.warning("the catalog stays as it was: %s", error)
+
+
+async def _probe(gate: Gate) -> None:
+    """An engine that is away is noticed also while nobody has anything new to ask it."""
+    while True:
+        await asyncio.sleep(_PROBE)
+        await gate.probe()
 
 
 async def _look_at_files(policy: Keeper, every: float) -> None:

@@ -78,12 +78,12 @@ Seconds = Annotated[float, BeforeValidator(_seconds)]
 class Server(_Part):
     """Where the server listens."""
 
-    host: str = Field("127.0.0.1", description="The address to listen on.")
+    host: str = Field(default="127.0.0.1", description="The address to listen on.")
     port: int = Field(
-        8700, ge=0, le=65535, description="The port to listen on; 0 takes a free one."
+        default=8700, ge=0, le=65535, description="The port to listen on; 0 takes a free one."
     )
     public_url: Annotated[str, AfterValidator(_http_url)] = Field(
-        "", description="The address callers use. Needed to listen beyond this machine."
+        default="", description="The address callers use. Needed to listen beyond this machine."
     )
 
 
@@ -91,7 +91,7 @@ class Store(_Part):
     """Where everything is kept."""
 
     url: Annotated[str, AfterValidator(_store_url)] = Field(
-        "sqlite:///.toolgate/toolgate.db",
+        default="sqlite:///.toolgate/toolgate.db",
         description="`sqlite:///PATH` or `postgresql://…`; one with a password by environment.",
     )
 
@@ -100,22 +100,24 @@ class Tools(_Part):
     """Where tools come from."""
 
     files: Texts = Field(
-        ("tools/*.yaml", "tools/*.yml", "tools/*.json"),
+        default=("tools/*.yaml", "tools/*.yml", "tools/*.json"),
         strict=False,
         description="Tool files, as globs below the folder of the settings file.",
     )
     urls: tuple[Annotated[str, AfterValidator(_http_url)], ...] = Field(
-        (), strict=False, description="Endpoints that answer with a tool file."
+        default=(), strict=False, description="Endpoints that answer with a tool file."
     )
     refresh: Seconds = Field(
-        30,
+        default=30,
         ge=0,
         le=86_400,
         strict=False,
         description="Seconds after which sources are asked again; 0 asks them only at the start.",
     )
     builtin: Texts = Field(
-        ("*",), strict=False, description="Which built-in tools there are, as globs over names."
+        default=("*",),
+        strict=False,
+        description="Which built-in tools there are, as globs over names.",
     )
 
 
@@ -123,11 +125,13 @@ class Policy(_Part):
     """The last phase of the gate: layers, personas and Rego."""
 
     engine: Literal["rego", "opa"] = Field(
-        "rego", description="`rego` decides in this process, `opa` asks a server."
+        default="rego", description="`rego` decides in this process, `opa` asks a server."
     )
-    path: str = Field("policies", description="The folder with your Rego files and their data.")
+    path: str = Field(
+        default="policies", description="The folder with your Rego files and their data."
+    )
     mode: Literal["enforce", "observe"] = Field(
-        "enforce",
+        default="enforce",
         description="`observe` records what this phase would have refused, and lets it pass.",
     )
     bundled: bool = Field(
@@ -135,24 +139,28 @@ class Policy(_Part):
         description="Whether your files extend the bundled policy, or stand in its place.",
     )
     refresh: Seconds = Field(
-        1.0,
+        default=1.0,
         ge=0,
         le=86_400,
         strict=False,
         description="Seconds after which files are looked at again; 0 looks only at the start.",
     )
     url: Annotated[str, AfterValidator(_http_url)] = Field(
-        "", description="The address of the OPA server."
+        default="", description="The address of the OPA server."
     )
     token_env: str = Field(
-        "", description="The environment variable that holds the OPA server's token."
+        default="", description="The environment variable that holds the OPA server's token."
     )
     push: bool = Field(
         default=True,
         description="Whether the policy is sent to the OPA server, or is there by a bundle of its.",
     )
     timeout: Seconds = Field(
-        1.0, gt=0, le=60, strict=False, description="Seconds that a server may take to decide."
+        default=1.0,
+        gt=0,
+        le=60,
+        strict=False,
+        description="Seconds that a server may take to decide.",
     )
     record_calls: bool = Field(
         default=False,
@@ -174,16 +182,21 @@ class Relations(_Part):
     """The third phase of the gate: who stands how to which tool."""
 
     engine: Literal["off", "store", "spicedb"] = Field(
-        "off", description="`store` keeps relations here, `spicedb` in a server."
+        default="off", description="`store` keeps relations here, `spicedb` in a server."
     )
     url: Annotated[str, AfterValidator(_grpc_url)] = Field(
-        "", description="The address of SpiceDB: `grpc://HOST:PORT`, or `grpcs://` with TLS."
+        default="",
+        description="The address of SpiceDB: `grpc://HOST:PORT`, or `grpcs://` with TLS.",
     )
     token_env: str = Field(
-        "", description="The environment variable that holds SpiceDB's preshared key."
+        default="", description="The environment variable that holds SpiceDB's preshared key."
     )
     timeout: Seconds = Field(
-        1.0, gt=0, le=60, strict=False, description="Seconds that SpiceDB may take to answer."
+        default=1.0,
+        gt=0,
+        le=60,
+        strict=False,
+        description="Seconds that SpiceDB may take to answer.",
     )
 
     @model_validator(mode="after")
@@ -200,16 +213,16 @@ class Cache(_Part):
     """How long decisions are believed, and where nodes share them."""
 
     url: Annotated[str, AfterValidator(_redis_url)] = Field(
-        "", description="`redis://…`; empty keeps everything in this process."
+        default="", description="`redis://…`; empty keeps everything in this process."
     )
     schema_ttl: Seconds = Field(
-        3_600, gt=0, le=86_400, strict=False, description="Seconds for a definition."
+        default=3_600, gt=0, le=86_400, strict=False, description="Seconds for a definition."
     )
     enabled_ttl: Seconds = Field(
-        300, gt=0, le=86_400, strict=False, description="Seconds for flags and capsules."
+        default=300, gt=0, le=86_400, strict=False, description="Seconds for flags and capsules."
     )
     permission_ttl: Seconds = Field(
-        60, gt=0, le=3_600, strict=False, description="Seconds for a decision."
+        default=60, gt=0, le=3_600, strict=False, description="Seconds for a decision."
     )
 
 
@@ -217,7 +230,7 @@ class Toolbox(_Part):
     """How calls run."""
 
     default_timeout: Seconds = Field(
-        30, gt=0, le=86_400, strict=False, description="Seconds a call may take."
+        default=30, gt=0, le=86_400, strict=False, description="Seconds a call may take."
     )
 
 

@@ -11,7 +11,7 @@ from toolgate.engines.keeper import Keeper
 from toolgate.engines.modules import Modules
 from toolgate.engines.rego import Rego
 from toolgate.errors import InvalidPolicy, SettingsInvalid
-from toolgate.gate.policy import Policy
+from toolgate.gate.policy import Policy, Remote
 from toolgate.gate.relations import Relations
 from toolgate.gate.shared import NoShared, Shared
 from toolgate.settings import Settings
@@ -29,6 +29,15 @@ class Related(NamedTuple):
 
     engine: Relations | None = None
     writer: RelationWriter | None = None
+    remote: tuple[Remote, ...] = ()
+
+
+class Ruled(NamedTuple):
+    """The policy, what keeps it up to date, and where it is if not in this process."""
+
+    engine: Policy
+    keeper: Keeper | None = None
+    remote: tuple[Remote, ...] = ()
 
 
 def modules(settings: Settings) -> Modules:
@@ -49,11 +58,12 @@ def check(settings: Settings, modules: Modules) -> Callable[[Mapping[str, str]],
 
 async def policy(
     settings: Settings, modules: Modules, tenancy: Tenancy, stack: AsyncExitStack
-) -> Policy:
+) -> Ruled:
     """The policy engine. A policy in files that cannot be used stops the start."""
     given = settings.policy
     if given.engine == "opa" and not given.push:
-        return await _opa(settings, None, stack)
+        server = await _opa(settings, None, stack)
+        return Ruled(server, None, (server,))
     stored, problem = tenancy.world.everyone.policies, ""
     try:
         bundle = modules.load(stored)
@@ -61,10 +71,16 @@ async def policy(
         # What is stored was checked when it was stored; by another version, perhaps.
         bundle = modules.load()
         problem = error.message
-    engine = Rego(bundle) if given.engine == "rego" else await _opa(settings, bundle, stack)
+    remote: tuple[Remote, ...] = ()
+    if given.engine == "rego":
+        engine = Rego(bundle)
+    else:
+        engine = await _opa(settings, bundle, stack)
+        remote = (engine,)
     if problem:
         engine.note(problem)
-    return Keeper(modules, engine, lambda: tenancy.world.everyone.policies)
+    keeper = Keeper(modules, engine, lambda: tenancy.world.everyone.policies)
+    return Ruled(keeper, keeper, remote)
 
 
 async def _opa(settings: Settings, bundle: Bundle | None, stack: AsyncExitStack) -> "Opa":
@@ -103,7 +119,7 @@ async def relations(settings: Settings, database: Database, stack: AsyncExitStac
     engine = SpiceDB(given.url, token, given.timeout)
     stack.push_async_callback(engine.close)
     await engine.start()
-    return Related(engine, engine)
+    return Related(engine, engine, (engine,))
 
 
 def shared(settings: Settings, wake: Callable[[int], None], stack: AsyncExitStack) -> Shared:

@@ -38,6 +38,39 @@ def test_there_are_exactly_these_commands() -> None:
         "tools enable",
         "tools disable",
         "tools export",
+        "tenants",
+        "tenants list",
+        "tenants add",
+        "agents",
+        "agents list",
+        "agents set",
+        "agents remove",
+        "roles",
+        "roles list",
+        "roles set",
+        "roles remove",
+        "layers",
+        "layers list",
+        "layers set",
+        "layers permit",
+        "layers remove",
+        "personas",
+        "personas list",
+        "personas set",
+        "personas restrict",
+        "personas allow",
+        "relations",
+        "relations list",
+        "relations add",
+        "relations remove",
+        "policy",
+        "policy check",
+        "policy test",
+        "policy replay",
+        "policy list",
+        "policy put",
+        "policy remove",
+        "audit",
         "keys",
         "keys add",
         "keys list",
@@ -56,7 +89,8 @@ def test_every_command_has_help_and_those_that_answer_have_json(
     result = run(*command, "--help")
     assert result.exit_code == 0
     assert f"toolgate {' '.join(command)}" in result.stdout
-    assert "--json" in result.stdout or command in {("tools",), ("keys",)}
+    is_group = len(command) == 1 and (*command, "list") in every_command()
+    assert "--json" in result.stdout or is_group
     assert "<bool>" not in result.stdout, "a flag takes no value"
 
 
@@ -98,8 +132,17 @@ def test_the_version_is_told(run: Run) -> None:
         ["keys", "add", "--role", "agent", "--tenant", "acme"],
         ["keys", "revoke"],
         ["tools", "list", "--agent", "billing"],
+        ["tools", "list", "--role", "clerk"],
+        ["tools", "list", "--read-only"],
         ["tools", "enable", "echo", "--agent", "billing"],
         ["tools", "disable", "echo", "--agent", "billing"],
+        ["agents", "set", "billing", "--mode", "none"],
+        ["roles", "set", "clerk", "--allow", "group:read", "--web"],
+        ["personas", "set", "clerk"],
+        ["relations", "add"],
+        ["policy", "replay", "--since", "yesterday"],
+        ["policy", "put", "mine", "no_such.rego"],
+        ["audit", "--limit", "0"],
     ],
     ids=" ".join,
 )
@@ -292,6 +335,22 @@ def test_call_answers_and_a_failure_ends_with_one(run: Run) -> None:
         (["call", "echo", "--config", "no_such.toml"], "settings_invalid"),
         (["explain", "echo", "--config", "no_such.toml"], "settings_invalid"),
         (["serve", "--config", "no_such.toml"], "settings_invalid"),
+        (["policy", "check", "--config", "no_such.toml"], "settings_invalid"),
+        (["policy", "test", "--path", "no_such_folder"], "invalid_policy"),
+        (["policy", "test", "no_such_cases.yaml"], "invalid_policy"),
+        (["policy", "replay", "--path", "no_such_folder"], "invalid_policy"),
+        (["policy", "remove", "nothing"], "invalid_request"),
+        (["tenants", "add", "Acme Corp"], "invalid_request"),
+        (["agents", "remove", "nobody"], "invalid_request"),
+        (["layers", "set", "safe", "--deny", "group:reed"], "invalid_request"),
+        (["layers", "permit", "safe", "echo"], "invalid_request"),
+        (["layers", "permit", "safe", "no_such_tool"], "tool_not_found"),
+        (["layers", "remove", "safe"], "invalid_request"),
+        (["roles", "remove", "clerk"], "invalid_request"),
+        (["personas", "restrict", "clerk", "no_such_tool"], "invalid_request"),
+        (["relations", "add", "nonsense"], "invalid_request"),
+        (["audit", "--tenant", "Acme Corp"], "invalid_request"),
+        (["tenants", "add", "acme", "--why", "two\nlines"], "invalid_request"),
     ],
 )
 def test_a_refusal_ends_with_one_in_words_and_in_json(
@@ -328,7 +387,8 @@ def test_doctor_finds_every_part_fine_or_says_what_to_do(run: Run, tmp_path: Pat
     fine = run("doctor", "--json")
     assert fine.exit_code == 0
     parts = [finding["part"] for finding in as_json(fine)]
-    assert parts == ["python", "settings", "store", "source", "source", "tools", "keys"]
+    expected = ["python", "settings", "store", "source", "source", "tools", "policy", "keys"]
+    assert parts == expected
     assert run("doctor").stdout.startswith("ok   python")
 
     (tmp_path / "toolgate.toml").write_text("[servr]\nport = 1\n", "utf-8")

@@ -37,7 +37,8 @@ def test_a_secret_is_shown_once_and_a_digest_never(run: Run, tmp_path: Path) -> 
         ("admin", "acme", ""),
         ("agent", "acme", "billing"),
     ]
-    assert all(row.keys() == {"id", "role", "tenant", "agent"} for row in rows)
+    fields = {"id", "role", "tenant", "agent", "user", "persona", "roles"}
+    assert all(row.keys() == fields for row in rows)
     listed = run("keys", "list").stdout + run("keys", "list", "--json").stdout
     for hidden in (secret, admin["secret"]):
         assert hidden not in listed

@@ -1,5 +1,6 @@
 """A case: what is on record, who calls which tool, and what the gate has to say about it."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -127,8 +128,15 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
         return Caller(**fields, context=context, delegation=tuple(handed))
 
     def bundle(self) -> Bundle:
-        texts = {"case.rego": self.policy.rego} if self.policy.rego else {}
-        return build(texts, self.policy.data, bundled=self.policy.bundled)
+        return _built(msgspec.json.encode(self.policy))
+
+
+@cache
+def _built(policy: bytes) -> Bundle:
+    """Most cases have the same one."""
+    given = msgspec.json.decode(policy, type=PolicyText)
+    texts = {"case.rego": given.rego} if given.rego else {}
+    return build(texts, given.data, bundled=given.bundled)
 
 
 def read_cases() -> list[Case]:

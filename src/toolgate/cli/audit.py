@@ -25,7 +25,9 @@ def audit(
 
     async def work(gate: Toolgate) -> list[dict[str, Any]]:
         records = await gate.tenancy.audit(tenant=tenant or None, limit=limit)
-        return [msgspec.to_builtins(record) for record in records]
+        return [
+            msgspec.structs.asdict(record) | {"details": dict(record.details)} for record in records
+        ]
 
     rows = with_gate(config, work, json=json)
     if json:

@@ -1,5 +1,6 @@
 """The house opened although something in it cannot be read: the off switches have to work."""
 
+import os
 from contextlib import AsyncExitStack
 from typing import NamedTuple
 
@@ -7,8 +8,8 @@ from toolgate.bootstrap import Toolgate
 from toolgate.errors import CatalogError, InvalidPolicy, ToolgateError
 from toolgate.settings import Settings
 
-# Where no policies are: no folder can have this name.
-_NOWHERE = "policies/\0"
+# Where no policies are: it is there, and no folder.
+_NOWHERE = os.devnull
 
 
 class Opened(NamedTuple):

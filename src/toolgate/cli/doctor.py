@@ -1,9 +1,11 @@
 """`toolgate doctor`: for each part, fine, or what is wrong and what to do."""
 
 import asyncio
+import contextlib
 import platform
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,14 +14,23 @@ import typer
 from toolgate.bootstrap import Toolgate, store_state
 from toolgate.call import Caller
 from toolgate.cli import show
+from toolgate.cli.despite import open_despite
 from toolgate.cli.session import AGENT, TENANT, Config, Json, load
-from toolgate.errors import ToolgateError
+from toolgate.errors import CallRefused, ToolgateError
 from toolgate.settings import Settings
 
 app = typer.Typer(add_completion=False, help="Check every part and say what to do.")
 # Where the tools that are not ours come from.
 _OWN = frozenset({"file", "http"})
 _MOST_NAMED = 20
+_PARTS: Mapping[str, str] = {"invalid_policy": "policy", "settings_invalid": "settings"}
+_ENGINES: Mapping[str, str] = {
+    "rego": "policy",
+    "opa": "policy",
+    "store": "relations",
+    "spicedb": "relations",
+    "redis": "cache",
+}
 # To open these would make or change them, and who only asks how things are wants neither.
 _LEFT_ALONE = {
     "empty": "not made yet; the first start makes it",
@@ -61,37 +72,58 @@ def _examined(config: Path | None) -> Iterator[Finding]:
     try:
         yield from asyncio.run(_opened(settings))
     except ToolgateError as error:
-        yield Finding(_part_of(error), False, error.message)
+        yield _failed(error)
 
 
-def _part_of(error: ToolgateError) -> str:
-    return "store" if error.code.startswith("store_") else "catalog"
+def _failed(error: ToolgateError) -> Finding:
+    part = "store" if error.code.startswith("store_") else _PARTS.get(error.code, "catalog")
+    return Finding(part, False, error.message)
 
 
 async def _opened(settings: Settings) -> list[Finding]:
-    if told := _LEFT_ALONE.get(await store_state(settings)):
-        return [Finding("store", True, told)]
-    async with Toolgate.open(settings) as gate:
+    store = _LEFT_ALONE.get(await store_state(settings), "")
+    if store:
+        # All but the store can be looked at all the same.
+        memory = settings.store.model_copy(update={"url": "sqlite:///:memory:"})
+        settings = settings.model_copy(update={"store": memory})
+    async with AsyncExitStack() as stack:
+        gate, problems = await open_despite(settings, stack)
         world = gate.tenancy.world
         tenants = show.count(len(world.tenants), "tenant")
-        told = "on record" if world.keys else "none yet; the first `toolgate serve` makes them"
+        broken = {_failed(problem).part for problem in problems}
+        keys = "on record" if world.keys else "none yet; the first `toolgate serve` makes them"
         return [
-            Finding("store", True, f"up to date; {tenants}"),
-            *(
-                Finding(
-                    "source",
-                    health.ok,
-                    f"{health.source}: {health.problem or show.count(health.tools, 'tool')}",
-                )
-                for health in gate.catalog.health()
-            ),
-            *[finding async for finding in _tools(gate)],
-            Finding("keys", True, told),
+            Finding("store", True, store or f"up to date; {tenants}"),
+            *map(_failed, problems),
+            # What stands in for a part that cannot be read is none of the operator's.
+            *[finding async for finding in _tools(gate) if "catalog" not in broken],
+            *[finding async for finding in _engines(gate, settings) if finding.part not in broken],
+            *([] if store else [Finding("keys", True, keys)]),
         ]
 
 
+async def _engines(gate: Toolgate, settings: Settings) -> AsyncGenerator[Finding]:
+    """Each is asked first: one that nobody has asked yet does not know that it is away."""
+    with contextlib.suppress(CallRefused):
+        await gate.discover(Caller(tenant=TENANT, agent=AGENT))
+    for health in gate.gate.health():
+        part = _ENGINES.get(health.engine, "engine")
+        says = f"{health.engine}: "
+        if not health.ok:
+            kept = "; the last good policy stays" if part == "policy" and health.revision else ""
+            says += f"{' '.join(health.problem.split())}{kept}"
+        else:
+            says += f"revision {health.revision}" if health.revision else "answers"
+        if part == "policy" and settings.policy.mode == "observe":
+            says += "; it only observes: what it would refuse passes"
+        yield Finding(part, health.ok, says)
+
+
 async def _tools(gate: Toolgate) -> AsyncGenerator[Finding]:
-    """A built-in without an implementation is as it should be; a tool of one's own has to run."""
+    """Where they come from, and whether they run: one of one's own has to; a built-in may wait."""
+    for health in gate.catalog.health():
+        told = health.problem or show.count(health.tools, "tool")
+        yield Finding("source", health.ok, f"{health.source}: {told}")
     snapshot = gate.catalog.current
     own = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind in _OWN]
     ready = len(snapshot.specs) - len(snapshot.unusable)

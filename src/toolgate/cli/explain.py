@@ -81,5 +81,10 @@ def _tell(found: Explanation, caller: Caller) -> None:
         ],
         {"yes": "green", "no": "red"},
     )
-    for remedy in found.remedies:
-        show.line(f"To allow it: {remedy}")
+    to = "To allow it also when the policy enforces" if found.allowed else "To allow it"
+    if len(found.remedies) == 1:
+        show.line(f"{to}: {found.remedies[0]}")
+    elif found.remedies:
+        show.line(f"{to}, all of these:")
+        for remedy in found.remedies:
+            show.line(f"  {remedy}")

@@ -5,6 +5,10 @@ from typing import NamedTuple
 from toolgate.cli import show
 from toolgate.tenancy.first import AGENT, TENANT, FirstKeys
 
+OBSERVES = (
+    'The policy only observes ([policy] mode = "observe"): '
+    "what it would refuse is recorded, and passes."
+)
 _BODY = '{"tool": "echo", "args": {"text": "hello"}}'
 
 
@@ -14,6 +18,7 @@ class Greeting(NamedTuple):
     bound: str
     public_url: str
     keys: FirstKeys | None
+    observes: bool = False
 
     @property
     def address(self) -> str:
@@ -26,11 +31,20 @@ def greet(greeting: Greeting, *, json: bool) -> None:
     keys = greeting.keys
     if json:
         shown = {"admin": keys.admin, "agent": keys.agent} if keys else None
-        show.as_json({"url": greeting.address, "bound": greeting.bound, "keys": shown})
+        show.as_json(
+            {
+                "url": greeting.address,
+                "bound": greeting.bound,
+                "keys": shown,
+                "mode": "observe" if greeting.observes else "enforce",
+            }
+        )
         return
     show.line(f"toolgate listens on {greeting.bound}")
     if greeting.public_url:
         show.line(f"Callers use {greeting.public_url}")
+    if greeting.observes:
+        show.line(OBSERVES)
     if keys:
         show.line("")
         show.line("Two keys were made. They are shown this once; keep them.")

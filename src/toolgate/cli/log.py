@@ -35,10 +35,11 @@ class _Brief(logging.Formatter):
 
 
 def to_stderr() -> None:
-    """Warnings and worse."""
+    """Warnings and worse, and word of a policy that has changed."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Brief("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler])
+    logging.getLogger("toolgate.policy").setLevel(logging.INFO)
 
 
 def unhandled(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -14,9 +14,10 @@ from toolgate.cli import show
 from toolgate.cli.operator import Why, signed
 from toolgate.cli.session import Config, Json, ending, load, usage, with_gate
 from toolgate.cli.since import parse_since
-from toolgate.errors import InvalidPolicy
+from toolgate.engines.cases import Result
+from toolgate.errors import InvalidPolicy, InvalidRequest
 from toolgate.gate.replay import Flip, Replay, replay
-from toolgate.policies import Checked, Result, check_policy, policy_at, run_cases
+from toolgate.policies import Checked, check_policy, policy_at, run_cases
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Check, test and replay policies."
@@ -125,8 +126,10 @@ def put(
     """Keep a Rego module in the store, for every node. It is checked with all the others first."""
     try:
         text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise usage(f"{file}: cannot be read ({error}).", json=json) from None
+    except OSError as error:
+        raise usage(f"{file} cannot be read ({error.strerror}).", json=json) from None
+    except UnicodeDecodeError:
+        raise usage(f"{file} is not UTF-8 text.", json=json) from None
 
     async def work(gate: Toolgate) -> None:
         await signed(gate, why).set_policy_module(name, text)
@@ -140,6 +143,11 @@ def remove(name: Name, config: Config = None, why: Why = "", json: Json = False)
     """Take a module out of the store."""
 
     async def work(gate: Toolgate) -> None:
+        if name not in gate.tenancy.world.everyone.policies:
+            raise InvalidRequest(
+                f"There is no module {name[:80]!r} in the store; nothing was changed. "
+                "See which there are: toolgate policy list"
+            )
         await signed(gate, why).set_policy_module(name, None)
 
     with_gate(config, work, json=json)
@@ -161,14 +169,20 @@ def _tell_checked(found: Checked) -> None:
 def _tell_results(results: list[Result]) -> None:
     for result in results:
         if not result.ok:
-            why = f" ({'; '.join(result.reasons)})" if result.reasons else ""
-            want, got = (_WORDS[said] for said in (result.want, result.got))
-            show.line(f"FAIL  {result.note}: wanted {want}, got {got}{why}")
+            show.line(f"FAIL  {result.note}: {_difference(result)}")
     good = sum(result.ok for result in results)
     if results:
         show.line(f"{good} of {show.count(len(results), 'case')} passed.")
     else:
         show.line("There are no cases. Write some: docs/how-to/write-a-policy.md")
+
+
+def _difference(result: Result) -> str:
+    reasons = "; ".join(result.reasons) or "the policy gives no reason"
+    if result.got is result.want:
+        return f"refused for another reason: {reasons}"
+    why = "" if result.got else f" ({reasons})"
+    return f"wanted {_WORDS[result.want]}, got {_WORDS[result.got]}{why}"
 
 
 def _as_rows(found: Replay, calls: dict[str, list[str]]) -> dict[str, Any]:
@@ -190,7 +204,8 @@ def _row(flip: Flip, calls: dict[str, list[str]]) -> dict[str, Any]:
         "tenant": decision.tenant,
         "tool": decision.tool,
         "caller": orjson.loads(decision.input)["caller"],
-        "was": "allowed" if decision.allowed else "refused",
+        # What only observing let pass was a no.
+        "was": "allowed" if decision.allowed and not decision.observed else "refused",
         "observed": decision.observed,
         "now": "allowed" if flip.allowed else "refused",
         "reasons": flip.reasons,
@@ -210,7 +225,7 @@ def _tell_replay(found: Replay, calls: dict[str, list[str]], since: str) -> None
                     row["tenant"],
                     row["caller"]["agent"],
                     row["caller"]["user"],
-                    row["was"] + (" (observed)" if row["observed"] else ""),
+                    row["was"] + (", only observed" if row["observed"] else ""),
                     row["now"],
                     ", ".join(row["calls"]) or "-",
                     "; ".join(row["reasons"]),

@@ -13,9 +13,9 @@ import uvloop
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import log
-from toolgate.cli.greeting import Greeting, greet
+from toolgate.cli.greeting import OBSERVES, Greeting, greet
 from toolgate.cli.listen import listen
-from toolgate.cli.session import Config, Json, ending, load, warn_of_sources
+from toolgate.cli.session import Config, Json, ending, load, warn_of_engines, warn_of_sources
 from toolgate.server.app import App
 from toolgate.server.limits import MAX_CONCURRENT, LimitedProtocol
 from toolgate.settings import Settings
@@ -69,10 +69,15 @@ async def _serve(settings: Settings, listening: socket.socket, *, json: bool) ->
     asyncio.get_running_loop().set_exception_handler(log.unhandled)
     async with Toolgate.open(settings) as gate:
         warn_of_sources(gate)
+        warn_of_engines(gate)
+        observes = settings.policy.mode == "observe"
+        if observes:
+            log.log.warning("%s", OBSERVES)
         keys = await first_keys(gate.tenancy)
         host, port = listening.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
-        greeting = Greeting(f"http://{shown}:{port}", settings.server.public_url, keys)
+        bound = f"http://{shown}:{port}"
+        greeting = Greeting(bound, settings.server.public_url, keys, observes)
         server = _Server(
             uvicorn.Config(
                 App(gate, settings.server),

@@ -95,6 +95,13 @@ def warn_of_sources(gate: Toolgate) -> None:
             show.warning(f"source {health.source} is unhealthy ({kept} kept): {health.problem}")
 
 
+def warn_of_engines(gate: Toolgate) -> None:
+    """An engine that is not well refuses, or decides by an older policy."""
+    for health in gate.gate.health():
+        if not health.ok:
+            show.warning(f"engine {health.engine} is unhealthy: {health.problem}")
+
+
 def _tell(code: str, message: str, *, retryable: bool, json: bool) -> None:
     if json:
         told = {"code": code, "message": message, "retryable": retryable}

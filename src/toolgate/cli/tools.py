@@ -66,13 +66,21 @@ def list_(
 ) -> None:
     """All tools of the catalog; with a tenant, what its agent may call."""
     _check_whom(tenant, agent, json=json)
-    asks = {"user": user, "persona": persona, "session": session}
-    tasks = {"read_only": read_only, "no_web": no_web}
     whom: Caller | None = None
     if tenant:
-        whom = caller_with(tenant, agent, roles=role, json=json, **asks, **tasks)
-    elif role or any(asks.values()) or any(tasks.values()):
-        raise usage("Who lists belongs to a tenant: add --tenant.", json=json)
+        whom = caller_with(
+            tenant,
+            agent,
+            user=user,
+            persona=persona,
+            roles=role,
+            session=session,
+            read_only=read_only,
+            no_web=no_web,
+            json=json,
+        )
+    elif user or persona or role or session or read_only or no_web:
+        raise usage("A caller belongs to a tenant: add --tenant.", json=json)
     rows = with_gate(config, lambda gate: _listed(gate, whom), json=json)
     if json:
         show.as_json(rows)

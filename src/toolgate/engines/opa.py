@@ -117,6 +117,15 @@ class Opa:
         """Why this `input` is refused."""
         return tuple(await self._ask("toolgate_gate/reasons", document, LARGE, _texts))
 
+    async def probe(self) -> bool:
+        """Ask about nobody, who may do nothing; what counts is that it answers."""
+        nobody: dict[str, Any] = {"action": Action.REQUEST.value, "caller": {}, "tool": {}}
+        try:
+            await self._ask("toolgate_gate/call", nobody, SMALL, _truth)
+        except PolicyUnavailable:
+            return False
+        return True
+
     def health(self) -> Health:
         """Well, when the last question was answered and the last policy was taken."""
         said = [f"{self._shown}: {self._outage}"] if self._outage else []

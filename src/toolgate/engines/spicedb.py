@@ -35,6 +35,9 @@ _NO = CheckPermissionResponse.PERMISSIONSHIP_NO_PERMISSION
 _TOO_DEEP = b"ERROR_REASON_MAXIMUM_DEPTH_EXCEEDED"
 
 
+_NOBODY = Caller(tenant="toolgate", user="nobody")
+
+
 class SpiceDB:
     """The relations port over a server. Others may write to it too."""
 
@@ -81,6 +84,14 @@ class SpiceDB:
     def health(self) -> Health:
         """Well, when the last question was answered."""
         return Health(engine="spicedb", ok=not self._problem, problem=self._problem)
+
+    async def probe(self) -> bool:
+        """Ask about nobody, who may do nothing; what counts is that it answers."""
+        try:
+            await self.executable(_NOBODY, ["nothing"])
+        except RelationsUnavailable:
+            return False
+        return True
 
     async def write(self, tenant: str, add: Sequence[Relation], remove: Sequence[Relation]) -> str:
         """Add and remove, and see that it is so. Returns the token that later questions need."""

@@ -12,7 +12,7 @@ from toolgate.errors import PolicyUnavailable, RelationsUnavailable
 from toolgate.gate import document, relations
 from toolgate.gate.decision import Verdict
 from toolgate.gate.moment import Moment
-from toolgate.gate.policy import ARGS, HISTORY, PER_CALL, PHASE, TIME, History, Policy
+from toolgate.gate.policy import ARGS, HISTORY, PER_CALL, PHASE, TIME, History, Policy, Remote
 from toolgate.gate.relations import Relations
 from toolgate.gate.shared import NoShared, Shared, permission_key, through
 from toolgate.spec.effect import Effect
@@ -28,6 +28,7 @@ class Engines(NamedTuple):
     relations: Relations | None = None
     history: History | None = None
     shared: Shared = NoShared()
+    remote: tuple[Remote, ...] = ()
 
 
 class Rules(NamedTuple):
@@ -49,7 +50,7 @@ class Asking:
     """One engine for relations, one for the policy; or none."""
 
     def __init__(self, engines: Engines, rules: Rules) -> None:
-        self.policy, self.relations, self._history, self._shared = engines
+        self.policy, self.relations, self._history, self._shared = engines[:4]
         self._rules = rules
         # What a decision is kept with so that another policy can be asked about it later.
         self._recorded = frozenset({ARGS, TIME}) if rules.record_calls else frozenset[str]()

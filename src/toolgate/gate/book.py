@@ -62,6 +62,10 @@ class Books:
         self.snapshot: Snapshot | None = None
         self.revision = ""
 
+    def forget(self) -> None:
+        """Every decision is to be made anew."""
+        self.kept.clear()
+
     def of(self, caller: Caller, snapshot: Snapshot, world: World, revision: str) -> Book:
         """The caller's book for this moment, new where the old one does not hold any more."""
         if snapshot is not self.snapshot or revision != self.revision:

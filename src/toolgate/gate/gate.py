@@ -1,5 +1,6 @@
 """One decision function for seeing, calling and adding: what is listed is what may be called."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -57,6 +58,7 @@ class Gate:
         self._phases = Phases(engines, rules)
         self._rules = rules
         self._shared = None if isinstance(engines.shared, NoShared) else engines.shared
+        self._remote = engines.remote
         self._asks_again = engines.relations is not None and engines.relations.external
         self._books = Books(rules.permission_ttl_ns)
 
@@ -189,6 +191,14 @@ class Gate:
             needs_a_person=capsule.needs_a_person(caller, spec, moment.world),
             verdicts=tuple(verdicts),
         )
+
+    async def probe(self) -> None:
+        """Ask the engines on servers whether they are there. What one has decided before it went
+        away is not believed any more.
+        """
+        answered = await asyncio.gather(*(engine.probe() for engine in self._remote))
+        if not all(answered):
+            self._books.forget()
 
     def health(self) -> list[Health]:
         """How each engine is doing."""

@@ -55,6 +55,14 @@ class Policy(Protocol):
         ...
 
 
+class Remote(Protocol):
+    """An engine on a server, which can be away without anybody having asked it."""
+
+    async def probe(self) -> bool:
+        """Ask it something; whether it answered."""
+        ...
+
+
 class History(Protocol):
     """What a session and a turn did before; asked only where the policy looks at it."""
 

@@ -85,7 +85,11 @@ restrict contains "never" if false
 banned[""] contains "never" if false
 
 # The same rules as `deny`, for a whole list at once: every name that one of them hides.
-hidden contains name if some name, _ in banned
+# A ban whose conditions do not hold leaves its name behind, with no reason.
+hidden contains name if {
+	some name, reasons in banned
+	count(reasons) > 0
+}
 
 hidden contains name if {
 	some name, flag in data.tenant_tool_flags[input.caller.tenant]

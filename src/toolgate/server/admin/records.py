@@ -79,4 +79,8 @@ async def list_audit(desk: Desk, given: SomeRecords) -> Any:
         limit=number("limit", default=100, most=1_000),
         before=number("before", default=1, most=999_999_999) if given.before else None,
     )
-    return {"records": [msgspec.to_builtins(record) for record in records]}
+    return {
+        "records": [
+            msgspec.structs.asdict(record) | {"details": dict(record.details)} for record in records
+        ]
+    }
