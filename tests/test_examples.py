@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from toolgate import settings
+from toolgate import configuration
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -81,7 +81,7 @@ def test_no_two_examples_share_what_they_print() -> None:
 
 @pytest.mark.parametrize("file", SETTINGS, ids=lambda path: path.stem)
 def test_the_settings_in_the_docs_can_be_read(file: Path) -> None:
-    assert settings.load(file, {}).root == file.parent
+    assert configuration.load(file, {}).root == file.parent
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from toolgate import settings
+from toolgate import configuration
+from toolgate.configuration import LATER, load
 from toolgate.errors import SettingsInvalid
-from toolgate.settings import LATER, SECTIONS, Settings, load
+from toolgate.settings import SECTIONS, Settings
 
 SURFACE = {
     "server": {"host", "port", "public_url"},
@@ -221,10 +222,10 @@ def test_a_host_on_this_machine_needs_nothing(file: Path, host: str) -> None:
 def test_without_the_check_an_exposed_host_would_start(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def asleep(*_given: object) -> list[settings.Problem]:
+    def asleep(*_given: object) -> list[configuration.Problem]:
         return []
 
-    monkeypatch.setattr(settings, "_exposed", asleep)
+    monkeypatch.setattr(configuration, "_exposed", asleep)
     file.write_text('[server]\nhost = "0.0.0.0"\n', "utf-8")
     assert load(file, {}).server.host == "0.0.0.0"  # noqa: S104
 

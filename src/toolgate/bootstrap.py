@@ -9,8 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
-from toolgate import settings as settings_
-from toolgate import wiring
+from toolgate import configuration, wiring
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.source import Source
 from toolgate.engines.keeper import Keeper
@@ -63,7 +62,7 @@ class Toolgate(Runtime):
     ) -> AsyncGenerator[Self]:
         """Open on a settings file, or on embedded defaults; closing writes what waits."""
         if not isinstance(settings, Settings):
-            settings = settings_.load(settings)
+            settings = configuration.load(settings)
         async with AsyncExitStack() as stack:
             yield await _assembled(cls, settings, extensions, providers or {}, stack)
 

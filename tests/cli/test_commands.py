@@ -15,7 +15,7 @@ from tests.house import STORE
 from toolgate import __version__
 from toolgate.cli.init import FILES
 from toolgate.cli.main import COMMANDS
-from toolgate.settings import load
+from toolgate.configuration import load
 
 
 def every_command() -> list[tuple[str, ...]]:

@@ -67,7 +67,7 @@ async def test_what_opa_decided_is_not_believed_while_it_is_away(
         assert [one.engine for one in gate.gate.health() if not one.ok] == ["opa"]
         own_opa.start()
         async with asyncio.timeout(20):
-            while not await answers(gate):
+            while not await answers(gate):  # noqa: ASYNC110  it is another process
                 await asyncio.sleep(0.05)
 
 

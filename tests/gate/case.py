@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 import yaml
 
-from tests.gate.world import put_capsule, put_flags
+from tests.gate.world import put_capsule, put_flags, write_tools
 from toolgate.call import Caller, Context, Delegation
 from toolgate.engines.bundle import Bundle
 from toolgate.engines.modules import build
@@ -169,3 +169,23 @@ async def put(tenancy: Tenancy, case: Case) -> None:
 
 def by_note(case: object) -> str | None:
     return case.note if isinstance(case, Case) else None
+
+
+def write_house(root: Path, case: Case) -> Path:
+    """The case's tools, policy and settings as files; what is on record is put later."""
+    write_tools(root)
+    policies = root / "policies"
+    policies.mkdir()
+    if case.policy.rego:
+        (policies / "case.rego").write_text(case.policy.rego, "utf-8")
+    if case.policy.data:
+        (policies / "data.json").write_bytes(msgspec.json.encode(case.policy.data))
+    mode = "observe" if case.observe else "enforce"
+    engine = "off" if case.relations is None else "store"
+    (root / "toolgate.toml").write_text(
+        f'[policy]\nmode = "{mode}"\nbundled = {str(case.policy.bundled).lower()}\n'
+        f"unlisted_personas_may_add = {str(case.unlisted_may_add).lower()}\n"
+        f'[relations]\nengine = "{engine}"\n',
+        "utf-8",
+    )
+    return root / "toolgate.toml"

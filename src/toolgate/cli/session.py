@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import orjson
 import typer
 
-from toolgate import settings as settings_
+from toolgate import configuration
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", help=f"The settings file; ./{settings_.FILE} if there is one."),
+    typer.Option("--config", help=f"The settings file; ./{configuration.FILE} if there is one."),
 ]
 # A flag takes no value, so help shows none.
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Answer with JSON.")]
@@ -33,8 +33,8 @@ AGENT = first.AGENT
 
 def load(config: Path | None) -> Settings:
     """The settings of `--config`, of the file here, or the defaults."""
-    here = Path(settings_.FILE)
-    return settings_.load(config or (here if here.is_file() else None))
+    here = Path(configuration.FILE)
+    return configuration.load(config or (here if here.is_file() else None))
 
 
 def with_gate(config: Path | None, work: Callable[[Toolgate], Awaitable[T]], *, json: bool) -> T:

@@ -1,0 +1,222 @@
+"""`toolgate.toml` and the environment become Settings: read whole, all mistakes told at once.
+
+Every key can come from the environment as `TOOLGATE_SECTION__KEY`.
+"""
+
+import difflib
+import ipaddress
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from pydantic import ValidationError
+
+from toolgate.errors import SettingsInvalid
+from toolgate.settings import SECTIONS, Settings
+
+PREFIX = "TOOLGATE_"
+FILE = "toolgate.toml"
+_KEY = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
+_SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
+# Announced, and refused until it does something: a key that is silently ignored is a lie.
+LATER = frozenset({"queue", "sandbox", "mcp", "providers", "learning"}) | {
+    ("tools", "plugins"),
+    ("tools", "roots"),
+    ("toolbox", "default_idempotency_ttl"),
+    ("toolbox", "max_batch_size"),
+}
+
+
+class Problem(NamedTuple):
+    """A key that cannot be used: where it stands, and what to write."""
+
+    where: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}"
+
+
+def load(file: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
+    """Read a settings file (none: only defaults) and the environment, or say all that is wrong."""
+    environment = os.environ if environment is None else environment
+    text, values, root = "", cast("dict[str, Any]", {}), Path.cwd()
+    if file is not None:
+        text, values = _read(Path(file))
+        root = Path(file).absolute().parent
+    overlay = _overlay(environment)
+    places = _Places(str(file or ""), text, {path: name for path, name, _ in overlay})
+    problems = [
+        *_unknown(values, overlay, places),
+        *_misnamed(environment),
+        *_written_secrets(values, places),
+    ]
+    for path, _name, value in overlay:
+        if len(path) == 2 and path[0] in SECTIONS:
+            section = values.setdefault(path[0], {})
+            if isinstance(section, dict):
+                section[path[1]] = _typed(path, value)
+    values.pop("root", None)
+    try:
+        settings = Settings(**values, root=root)
+    except ValidationError as error:
+        for one in error.errors():
+            if one["type"] != "extra_forbidden":
+                problems.append(_invalid(one, places))  # noqa: PERF401
+        raise SettingsInvalid(problems) from None
+    if not problems:
+        problems.extend(_exposed(settings, places))
+    if problems:
+        raise SettingsInvalid(problems)
+    return settings
+
+
+class _Places:
+    """Where a key was written: a line of the file, or a variable."""
+
+    def __init__(self, file: str, text: str, variables: Mapping[tuple[str, ...], str]) -> None:
+        self._file = file
+        self._variables = variables
+        self._lines: dict[tuple[str, ...], int] = {}
+        section: tuple[str, ...] = ()
+        for number, line in enumerate(text.splitlines(), 1):
+            if heading := _SECTION.match(line):
+                section = _parts(heading[1])
+                self._keep(section, number)
+            elif key := _KEY.match(line):
+                self._keep((*section, *_parts(key[1])), number)
+
+    def _keep(self, path: tuple[str, ...], number: int) -> None:
+        for depth in range(len(path)):
+            self._lines.setdefault(path[: depth + 1], number)
+
+    def __call__(self, path: tuple[str, ...]) -> str:
+        if path in self._variables:
+            return self._variables[path]
+        while path and path not in self._lines:
+            path = path[:-1]
+        return f"{self._file}:{self._lines[path]}" if path else self._file or "the settings"
+
+
+def _parts(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
+
+
+def _read(file: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        text = file.read_text("utf-8")
+    except OSError as error:
+        raise SettingsInvalid([Problem(str(file), f"cannot be read ({error.strerror})")]) from None
+    except UnicodeDecodeError:
+        raise SettingsInvalid([Problem(str(file), "is not UTF-8 text")]) from None
+    try:
+        return text, tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        # The parser says "at end of document" for the last line.
+        where = f"{file}:{line[1] if line else len(text.splitlines())}"
+        raise SettingsInvalid([Problem(where, f"is not TOML: {error}")]) from None
+
+
+def _overlay(environment: Mapping[str, str]) -> list[tuple[tuple[str, ...], str, str]]:
+    return [
+        (tuple(name.removeprefix(PREFIX).lower().split("__")), name, value)
+        for name, value in sorted(environment.items())
+        if name.startswith(PREFIX) and "__" in name
+    ]
+
+
+def _typed(path: tuple[str, ...], value: str) -> Any:
+    """A variable is a text; what it stands for follows from the key."""
+    field = SECTIONS[path[0]].model_fields.get(path[1])
+    current = field.default if field is not None else ""
+    if isinstance(current, tuple):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if isinstance(current, bool):
+        return {"true": True, "false": False}.get(value.lower(), value)
+    if isinstance(current, (int, float)):
+        try:
+            return int(value) if isinstance(current, int) else float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _unknown(
+    values: Mapping[str, Any], overlay: list[tuple[tuple[str, ...], str, str]], places: _Places
+) -> Iterator[Problem]:
+    paths: list[tuple[str, ...]] = []
+    for section, keys in values.items():
+        inner = cast("dict[str, Any]", keys) if isinstance(keys, dict) else {}
+        # What is wrong about a whole section is told once.
+        whole = section not in SECTIONS or not inner
+        paths.extend([(section,)] if whole else [(section, key) for key in inner])
+    paths.extend(path for path, _name, _value in overlay)
+    for path in paths:
+        if path[0] in LATER or path[:2] in LATER:
+            shown = f"[{path[0]}]" if path[0] in LATER else ".".join(path)
+            yield Problem(places(path), f"{shown} is not available in this version; remove it")
+        elif path[0] not in SECTIONS:
+            shown = f"[{path[0]}]" if isinstance(values.get(path[0], {}), dict) else path[0]
+            yield Problem(places(path), _suggest(shown, path[0], SECTIONS))
+        elif len(path) > 1 and ".".join(path[1:]) not in SECTIONS[path[0]].model_fields:
+            fields = SECTIONS[path[0]].model_fields
+            yield Problem(places(path), _suggest(".".join(path), path[1], fields))
+
+
+def _misnamed(environment: Mapping[str, str]) -> Iterator[Problem]:
+    """`TOOLGATE_SERVER_PORT` means nothing to us, and something to whoever wrote it."""
+    for name in sorted(environment):
+        section, _, key = name.removeprefix(PREFIX).partition("_")
+        if name.startswith(PREFIX) and section.lower() in SECTIONS and not key.startswith("_"):
+            meant = f"{PREFIX}{section}__{key}"
+            yield Problem(name, f"is not a setting; did you mean {meant}, with two underscores?")
+
+
+def _written_secrets(values: Mapping[str, Any], places: _Places) -> Iterator[Problem]:
+    """Secrets are named by the environment, never written in the file."""
+    for name, keys in values.items():
+        url = cast("dict[str, Any]", keys).get("url") if isinstance(keys, dict) else None
+        if isinstance(url, str) and re.match(r"\w+://[^/@]*:[^/@]+@", url):
+            variable = f"{PREFIX}{name.upper()}__URL"
+            yield Problem(
+                places((name, "url")),
+                f"{name}.url holds a password; leave it out here and set {variable}",
+            )
+
+
+def _suggest(shown: str, given: str, known: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(given, known, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
+    return f"{shown} is not a setting; {hint}"
+
+
+def _invalid(error: Any, places: _Places) -> Problem:
+    path = tuple(str(part) for part in error["loc"] if not isinstance(part, int))
+    message = error["msg"].removeprefix("Value error, ")
+    shown = ".".join(path)
+    given = error["input"]
+    # An address can hold a password, above all one that is written wrongly.
+    secret = path[-1].startswith("url") or (isinstance(given, str) and "://" in given)
+    value = "" if secret or isinstance(given, dict) else f" (it is {given!r})"
+    return Problem(places(path), f"{shown}: {message[:1].lower()}{message[1:]}{value}")
+
+
+def _exposed(settings: Settings, places: _Places) -> Iterator[Problem]:
+    """Beyond this machine only on purpose: whoever says the public address has thought of it."""
+    server = settings.server
+    if server.public_url or server.host == "localhost":
+        return
+    try:
+        loopback = ipaddress.ip_address(server.host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        yield Problem(
+            places(("server", "host")),
+            f"server.host {server.host!r} can be reached from other machines; set "
+            "server.public_url to the address callers use, or listen on 127.0.0.1",
+        )
