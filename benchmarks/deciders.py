@@ -21,7 +21,7 @@ _RULES = "permit(principal, action, resource);\n" + "\n".join(
 def cedar() -> Call:
     """Its answer is a decision alone: no caller's flags, no relations, no record."""
     cedarpy = import_module("cedarpy")
-    asked = {
+    asked: dict[str, object] = {
         "principal": 'User::"ann"',
         "action": 'Action::"call"',
         "resource": 'Tool::"add"',

@@ -1,5 +1,5 @@
 # In examples/project: two phases refuse, and each says what would help.
-toolgate tools disable mark_paid --tenant demo
+toolgate tools disable mark_paid --tenant demo --why "audit"
 toolgate layers set month-end --deny mark_paid --reason "books are closed"
 toolgate explain mark_paid
 toolgate tools enable mark_paid --tenant demo

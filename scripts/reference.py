@@ -25,6 +25,7 @@ from toolgate.cli.main import COMMANDS, app
 from toolgate.errors import ApprovalPending, CallFailed, Superseded, ToolgateError
 from toolgate.gate.decision import Explanation
 from toolgate.ledger.journal import Journal
+from toolgate.server.admin.routes import ROUTES
 from toolgate.server.problems import STATUS, WIRE
 from toolgate.settings import SECTIONS
 from toolgate.spec.fields import FIELDS
@@ -76,6 +77,7 @@ def pages() -> dict[str, str]:
         "docs/reference/command-line.md": command_line(),
         "docs/reference/python.md": python(),
         "docs/reference/built-in-tools.md": built_in_tools(),
+        "docs/reference/admin-routes.md": admin_routes(),
         "docs/errors.md": error_codes(),
     }
     written = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -236,6 +238,26 @@ def built_in_tools() -> str:
         lines.append(
             f"| `{tool['name']}` | {tool['description']} | {tool['effect']} | {names} | {here} |\n"
         )
+    return "".join(lines)
+
+
+def admin_routes() -> str:
+    """Every route of `/v1/admin/`."""
+    lines = [f"# Admin routes\n\n{_NOTE}"]
+    lines.append(
+        "Below `/v1/admin/`, for the key of an admin or of a tenant's admin, who means no other "
+        "tenant than their own and need not name it. A change takes its fields from the body, a "
+        "JSON object, or texts from the query; a field that is not listed is refused. `why` is the "
+        "reason that the audit shows beside the key's id. Without `tenant`, an admin means "
+        "everyone where that can be meant.\n\n"
+        "| route | fields | for |\n|---|---|---|\n"
+    )
+    for methods in ROUTES.values():
+        for route in methods.values():
+            text = " ".join((inspect.getdoc(route.answer) or "").split()).removesuffix(".")
+            fields = ", ".join(f"`{name}`" for name in route.fields.__struct_fields__) or "-"
+            whom = "admins" if route.house else "admins, a tenant's admin"
+            lines.append(f"| {text} | {fields} | {whom} |\n")
     return "".join(lines)
 
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ SHAPES = {"text", "mermaid"}
 PASSING = (
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "2026-11-15 12:00:00"),
     (re.compile(r"call_[0-9a-f]{28}"), "call_18b826ea1b63c41b3d27ee570000"),
+    (re.compile(r"revision [0-9a-f]{16}"), "revision 7cfe36e581e40dab"),
 )
 
 
@@ -109,6 +111,21 @@ def test_a_page_shows_no_code_that_is_not_a_file(page: Path) -> None:
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), f"{target} is not there"
+
+
+def test_the_tests_that_the_failure_table_names_are_there() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (ROOT / "docs/failures.md").read_text())
+    assert len(named) > 10
+    for file, name in named:
+        assert f"def {name}" in (ROOT / file).read_text("utf-8"), f"{file}::{name}"
+
+
+def test_the_architecture_page_shows_the_layers_as_they_are() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    [layers] = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    assert "```text\n" + "\n".join(layers) + "\n```" in page
 
 
 def write() -> None:

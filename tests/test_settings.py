@@ -72,11 +72,11 @@ def test_settings_cannot_be_changed() -> None:
         ("\nservr.port = 1", "LINE 2: [servr] is not a setting; did you mean 'server'?"),
         (
             "port = 1",
-            "LINE 1: port is not a setting; known here: server, store, policy, relations, cache, tools, toolbox",
+            f"LINE 1: port is not a setting; known here: {', '.join(SECTIONS)}",
         ),
         (
             'root = "/"',
-            "LINE 1: root is not a setting; known here: server, store, policy, relations, cache, tools, toolbox",
+            f"LINE 1: root is not a setting; known here: {', '.join(SECTIONS)}",
         ),
         (
             "[store]\nzzz = 1",

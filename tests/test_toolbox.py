@@ -1,16 +1,16 @@
 """What one agent holds during a turn."""
 
-import asyncio
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.house import ME, open_gate
+from tests.house import ME
+from tests.servers.opa import Opa
 from toolgate import Caller, Toolgate, Turn, tool
-from toolgate.call import Grant
 from toolgate.errors import InvalidRequest, ToolNotFound
-from toolgate.gate.gate import Gate
+from toolgate.settings import Policy, Settings
 from toolgate.spec.names import for_model
 from toolgate.tenancy.capsule import Mode
 
@@ -97,17 +97,62 @@ async def test_two_boxes_are_two_callers(gate: Toolgate) -> None:
     assert gate.toolbox(ME).tools() != []
 
 
-async def test_a_decision_that_would_wait_is_not_made_by_halves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def waits(_gate: Gate, _caller: Caller, _tool: str) -> Grant:
-        await asyncio.sleep(0)
-        raise AssertionError
+def on_a_server(root: Path, opa: Opa) -> AbstractAsyncContextManager[Toolgate]:
+    """A gate that has to ask a server."""
+    policy = Policy(engine="opa", url=opa.url, timeout=20.0)
+    return Toolgate.open(Settings(root=root, policy=policy))
 
-    async with open_gate(tmp_path) as gate:
-        monkeypatch.setattr(Gate, "decide", waits)
-        with pytest.raises(RuntimeError, match=r"use `await gate\.discover"):
-            gate.toolbox(ME).is_available("echo")
+
+@pytest.mark.req("C4")
+async def test_a_decision_that_would_wait_is_not_made_by_halves(tmp_path: Path, opa: Opa) -> None:
+    async with on_a_server(tmp_path, opa) as gate:
+        box = gate.toolbox(ME)
+        for ask in (box.tools, box.unavailable, lambda: box.is_available("echo")):
+            with pytest.raises(InvalidRequest, match=r"await box\.refresh\(\)"):
+                ask()
+        assert box.is_tenant_available("echo"), "for this nobody has to be asked"
+
+
+@pytest.mark.req("C4")
+async def test_a_box_that_was_refreshed_answers_without_waiting(tmp_path: Path, opa: Opa) -> None:
+    async with on_a_server(tmp_path, opa) as gate:
+        box = await gate.toolbox(ME).refresh()
+        assert box.is_available("echo")
+        assert box.definition("timestamp") is not None
+        assert box.definition("nothing") is None
+        assert box.unavailable() == []
+
+        rule = 'package toolgate\n\nbanned["echo"] contains "it is loud" if true\n'
+        await gate.tenancy.set_policy_module("quiet", rule)
+        assert box.is_available("echo"), "as it was when it was asked"
+        with pytest.raises(ToolNotFound):
+            await box.call("echo", {"text": "hi"})
+
+        await box.refresh()
+        assert not box.is_available("echo")
+        assert "echo" not in {tool["name"] for tool in box.tools()}
+        [lacking] = box.unavailable()
+        assert (lacking.name, lacking.phase, lacking.reason) == ("echo", "policy", "it is loud")
+
+
+@pytest.mark.req("C4")
+async def test_asking_a_box_at_once_leaves_nothing_half_done(tmp_path: Path, opa: Opa) -> None:
+    async with on_a_server(tmp_path, opa) as gate:
+        box = await gate.toolbox(ME).refresh()
+        for _ in range(50):
+            assert box.is_available("echo")
+            assert not box.is_available("nothing")
+        assert (await box.call("echo", {"text": "hi"})).ok
+        assert all(health.ok for health in gate.gate.health())
+
+
+@pytest.mark.req("C4")
+async def test_a_gate_in_this_process_needs_no_refresh(gate: Toolgate) -> None:
+    box = gate.toolbox(ME)
+    rule = 'package toolgate\n\nbanned["echo"] contains "it is loud" if true\n'
+    await gate.tenancy.set_policy_module("quiet", rule)
+    assert not box.is_available("echo")
+    assert [one.reason for one in box.unavailable()] == ["it is loud"]
 
 
 async def test_a_caller_without_a_tenant_cannot_be_made() -> None:

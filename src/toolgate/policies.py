@@ -45,15 +45,18 @@ async def run_cases(settings: Settings, folder: Path | None, files: Sequence[Pat
     """Run the cases of these files, or of those that lie in the folder."""
     policy = policy_at(settings, folder)
     root = folder or settings.path(settings.policy.path)
-    found = files or sorted([*root.rglob("cases.yaml"), *root.rglob("*_cases.yaml")])
+    named = {str(file): file for file in files}
+    if not files:
+        found = sorted([*root.rglob("cases.yaml"), *root.rglob("*_cases.yaml")])
+        # As a message may show it: never where on the machine.
+        named = {file.relative_to(root).as_posix(): file for file in found}
     results: list[Result] = []
-    for file in found:
+    for shown, file in named.items():
         try:
             text = file.read_text("utf-8")
         except (OSError, UnicodeDecodeError):
-            raise InvalidPolicy([f"{file}: it cannot be read."]) from None
-        cases = read_cases(text, str(file))
-        results += [await run_case(policy, case) for case in cases]
+            raise InvalidPolicy([f"{shown}: it cannot be read."]) from None
+        results += [await run_case(policy, case) for case in read_cases(text, shown)]
     return results
 
 

@@ -14,6 +14,7 @@ from toolgate.spec.names import from_model
 from toolgate.spec.tool import ToolSpec
 
 T = TypeVar("T")
+_WAITS = "The gate has to ask a database or a server for this; call `await box.refresh()` first."
 
 
 class Run(Protocol):
@@ -42,7 +43,8 @@ class Toolbox:
     """One agent, one turn.
 
     What needs no `await` answers at once where the gate's engines are in this process. Where the
-    gate has to ask a database or a server, `await box.refresh()` asks, and the answer is kept.
+    gate has to ask a database or a server, `await box.refresh()` asks. What it was told then is
+    kept until the next time; a call is always decided anew.
     """
 
     def __init__(self, gate: Gate, run: Run, caller: Caller, turn: Turn | None) -> None:
@@ -74,11 +76,12 @@ class Toolbox:
 
     def unavailable(self) -> list[Unavailable]:
         """What the tenant has and this agent lacks, and why."""
-        try:
-            lacking = _now(self._gate.unavailable(self._caller))
-        except _WaitsError:
-            return list(self._kept().unavailable)
-        return [_told(spec, verdict) for spec, verdict in lacking]
+        seen = self._kept()
+        if seen is not None:
+            return list(seen.unavailable)
+        return [
+            _told(spec, verdict) for spec, verdict in _now(self._gate.unavailable(self._caller))
+        ]
 
     def is_available(self, tool: str) -> bool:
         """Whether the agent may call it."""
@@ -90,25 +93,22 @@ class Toolbox:
 
     def definition(self, tool: str) -> ToolSpec | None:
         """The spec of a tool that the agent may call."""
+        seen = self._kept()
+        if seen is not None:
+            return next((spec for spec in seen.specs if spec.name == tool), None)
         try:
             return _now(self._gate.view(self._caller, tool))
         except ToolNotFound:
             return None
-        except _WaitsError:
-            return next((spec for spec in self._kept().specs if spec.name == tool), None)
 
     def _specs(self) -> tuple[ToolSpec, ...]:
-        try:
-            return _now(self._gate.listing(self._caller))
-        except _WaitsError:
-            return self._kept().specs
+        seen = self._kept()
+        return _now(self._gate.listing(self._caller)) if seen is None else seen.specs
 
-    def _kept(self) -> _Seen:
-        if self._seen is None:
-            raise InvalidRequest(
-                "The gate has to ask a database or a server for this; call "
-                "`await box.refresh()` first."
-            )
+    def _kept(self) -> _Seen | None:
+        """What was seen last. A question to a server is not begun that nobody waits for."""
+        if self._seen is None and self._gate.asks_servers:
+            raise InvalidRequest(_WAITS)
         return self._seen
 
 
@@ -121,10 +121,6 @@ def _told(spec: ToolSpec, verdict: Verdict) -> Unavailable:
     )
 
 
-class _WaitsError(Exception):
-    """The decision is not to be had without waiting."""
-
-
 def _now(decision: Coroutine[Any, Any, T]) -> T:
     """Finish a decision that waits for nothing."""
     try:
@@ -132,4 +128,4 @@ def _now(decision: Coroutine[Any, Any, T]) -> T:
     except StopIteration as done:
         return done.value
     decision.close()
-    raise _WaitsError
+    raise InvalidRequest(_WAITS)

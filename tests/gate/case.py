@@ -183,7 +183,8 @@ def write_house(root: Path, case: Case) -> Path:
     mode = "observe" if case.observe else "enforce"
     engine = "off" if case.relations is None else "store"
     (root / "toolgate.toml").write_text(
-        f'[policy]\nmode = "{mode}"\nbundled = {str(case.policy.bundled).lower()}\n'
+        f'[tools]\nbuiltin = []\n[policy]\nmode = "{mode}"\n'
+        f"bundled = {str(case.policy.bundled).lower()}\n"
         f"unlisted_personas_may_add = {str(case.unlisted_may_add).lower()}\n"
         f'[relations]\nengine = "{engine}"\n',
         "utf-8",

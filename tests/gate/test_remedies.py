@@ -23,7 +23,7 @@ _COMMANDS = (
     *("policy/global", "policy/role:", "policy/unknown_role", "policy/persona"),
 )
 # Of those that one rule decides, so many.
-_EACH = 3
+_EACH = 2
 # A name that no record can hold has no such command.
 _NOBODYS = {
     "an empty role is one that nobody has defined",

@@ -11,9 +11,11 @@ import pytest
 from tests.house import ME, STORE, open_gate, until
 from toolgate import Call, Caller, Toolgate, ToolgateError, bootstrap, tool
 from toolgate.errors import InvalidRequest, ToolNotFound
-from toolgate.gate.gate import Gate
+from toolgate.gate.book import Book
 from toolgate.tenancy.capsule import Mode
 from toolgate.tenancy.keys import Role
+from toolgate.tenancy.layer import Layer
+from toolgate.tenancy.world import World
 
 ran: list[str] = []
 
@@ -40,12 +42,15 @@ async def refused(gate: Toolgate, caller: Caller = ME) -> int:
 
 
 @pytest.mark.req("G1")
-@pytest.mark.parametrize("how", ["everyone", "tenant", "agent", "mode"])
+@pytest.mark.parametrize(
+    "how", ["everyone", "tenant", "agent", "mode", "layer", "role", "persona", "policy"]
+)
 async def test_after_a_revoke_a_thousand_calls_on_a_warm_cache_do_nothing(
     gate: Toolgate, how: str
 ) -> None:
     gate.add(effect)
-    await gate.call("effect", caller=ME)
+    me = Caller(tenant="acme", agent="billing", persona="clerk", roles=("worker",))
+    await gate.call("effect", caller=me)
     assert len(ran) == 1
 
     if how == "everyone":
@@ -54,10 +59,19 @@ async def test_after_a_revoke_a_thousand_calls_on_a_warm_cache_do_nothing(
         await gate.tenancy.set_tenant_tool("acme", "effect", enabled=False)
     elif how == "agent":
         await gate.tenancy.activate("acme", "billing", "effect", enabled=False)
-    else:
+    elif how == "mode":
         await gate.tenancy.set_agent("acme", "billing", Mode.LISTED)
+    elif how == "layer":
+        await gate.tenancy.set_layer("base", Layer(deny=("group:write",)), tenant="acme")
+    elif how == "role":
+        await gate.tenancy.set_layer("base", Layer(deny=("effect",)), role="worker")
+    elif how == "persona":
+        await gate.tenancy.restrict("clerk", "effect", reason="enough")
+    else:
+        rule = 'package toolgate\n\nbanned["effect"] contains "enough" if true\n'
+        await gate.tenancy.set_policy_module("enough", rule)
 
-    assert await refused(gate) == 1_000
+    assert await refused(gate, me) == 1_000
     assert len(ran) == 1
 
 
@@ -68,10 +82,10 @@ async def test_without_the_look_at_the_world_a_warm_cache_would_go_on_allowing(
     await gate.call("effect", caller=ME)
     await gate.tenancy.set_tool("effect", enabled=False)
 
-    def asleep(_gate: Gate) -> None:
-        return None
+    def asleep(_book: Book, _caller: Caller, _world: World) -> bool:
+        return True
 
-    monkeypatch.setattr(Gate, "_settle", asleep)
+    monkeypatch.setattr(Book, "follow", asleep)
     await gate.call("effect", caller=ME)
     assert len(ran) == 2, "the guard is what the test above stands on"
 
@@ -165,7 +179,8 @@ def _write(root: Path, statement: str) -> None:
     """As an operator's own hand would, with the revision that makes others look."""
     with closing(sqlite3.connect(root / STORE)) as connection:
         connection.execute(statement)
-        connection.execute("UPDATE revisions SET value = value + 1")
+        [newest] = connection.execute("SELECT max(value) FROM revisions").fetchone()
+        connection.execute("UPDATE revisions SET value = ?", (newest + 1,))
         connection.commit()
 
 

@@ -1,5 +1,5 @@
 # pyright: reportPrivateUsage=false
-"""A world that nobody could ask about for too long does not let a side effect through."""
+"""A store that does not answer lets no side effect through: it may have been revoked meanwhile."""
 
 import asyncio
 
@@ -7,7 +7,8 @@ import pytest
 
 from toolgate import Caller, tool
 from toolgate.errors import StoreUnavailable, ToolNotFound
-from toolgate.tenancy import tenancy as module
+from toolgate.gate.asking import Rules
+from toolgate.tenancy import present
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.testing.house import in_memory
 
@@ -33,8 +34,7 @@ def hang(tenancy: Tenancy, monkeypatch: pytest.MonkeyPatch) -> None:
         return await asyncio.Future[int]()
 
     monkeypatch.setattr(tenancy._directory, "revision", never)
-    monkeypatch.setattr(module, "_STALE_NS", 0)
-    monkeypatch.setattr(module, "_FRESHEN_SECONDS", 0.01)
+    monkeypatch.setattr(present, "FRESHEN_SECONDS", 0.01)
 
 
 @pytest.mark.req("G1")
@@ -49,23 +49,53 @@ async def test_a_store_that_hangs_stops_side_effects_and_not_reads(
         assert (await gate.call("look", caller=ME)).data == "seen"
 
 
+async def asleep(_tenancy: Tenancy) -> None:
+    """The guard, taken out."""
+
+
 @pytest.mark.req("G1")
 async def test_without_the_question_it_would_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard-off control."""
     async with in_memory(pay) as gate:
-        hang(gate.tenancy, monkeypatch)
-        monkeypatch.setattr(gate.tenancy, "is_stale", lambda: False)
+        assert (await gate.call("pay", caller=ME)).ok
+        await Tenancy(gate.tenancy._directory).set_tool("pay", enabled=False)
+        monkeypatch.setattr(Tenancy, "freshen", asleep)
         assert (await gate.call("pay", caller=ME)).data == "paid"
 
 
-@pytest.mark.req("G1")
-async def test_a_revoke_elsewhere_is_seen_before_a_side_effect(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with in_memory(pay) as gate:
-        assert (await gate.call("pay", caller=ME)).ok
-        await Tenancy(gate.tenancy._directory).set_tool("pay", enabled=False)
-        assert (await gate.call("pay", caller=ME)).ok, "a fresh world is believed"
-        monkeypatch.setattr(module, "_STALE_NS", 0)
+@pytest.mark.req("G1", "G8")
+async def test_a_revoke_elsewhere_is_seen_before_a_side_effect() -> None:
+    async with in_memory(pay, look) as gate:
+        for name in ("pay", "look"):
+            assert (await gate.call(name, caller=ME)).ok
+        elsewhere = Tenancy(gate.tenancy._directory)
+        for name in ("pay", "look"):
+            await elsewhere.set_tool(name, enabled=False)
+        assert (await gate.call("look", caller=ME)).ok, "what changes nothing may wait for the word"
         with pytest.raises(ToolNotFound):
             await gate.call("pay", caller=ME)
+        await gate.tenancy.refresh()
+        with pytest.raises(ToolNotFound):
+            await gate.call("look", caller=ME)
+
+
+@pytest.mark.req("G8")
+async def test_flags_that_are_too_old_are_looked_up_before_anything_new_is_decided() -> None:
+    async with in_memory(look, rules=Rules(enabled_ttl_ns=0)) as gate:
+        await Tenancy(gate.tenancy._directory).set_tool("look", enabled=False)
+        with pytest.raises(ToolNotFound):
+            await gate.call("look", caller=ME)
+        assert await gate.discover(ME) == ()
+    async with in_memory(look) as gate:
+        await Tenancy(gate.tenancy._directory).set_tool("look", enabled=False)
+        assert (await gate.call("look", caller=ME)).ok, "the guard-off control"
+
+
+@pytest.mark.req("G8")
+async def test_a_decision_is_not_believed_longer_than_the_setting_says() -> None:
+    async with in_memory(look, rules=Rules(permission_ttl_ns=0)) as gate:
+        await gate.call("look", caller=ME)
+        assert gate.gate.known(ME, "look") is None
+    async with in_memory(look) as gate:
+        await gate.call("look", caller=ME)
+        assert gate.gate.known(ME, "look") is not None

@@ -1,4 +1,4 @@
-"""Some of the cases in a whole house: from a settings file to the tool's own answer, and its trace."""
+"""Some of the cases in a whole house: from a settings file to the tool's own answer."""
 
 from pathlib import Path
 

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from tests.store.places import open_at
 from toolgate import clock
+from toolgate.errors import StoreUnavailable
 from toolgate.store.database import Database
 from toolgate.store.migrate import migrate
 from toolgate.store.tables import tenants
@@ -179,3 +180,59 @@ async def test_closing_lets_what_was_asked_finish(url: str) -> None:
 async def test_closing_twice_is_closing_once(database: Database) -> None:
     await database.close()
     await database.close()
+
+
+# One statement by itself.
+
+ONE = "SELECT id, CAST($2 AS TEXT) FROM tenants WHERE id = $1"
+
+
+async def test_one_statement_is_answered_with_its_rows(database: Database) -> None:
+    await database.write(add("acme", "globex"))
+    assert [tuple(row) for row in await database.ask(ONE, ("acme", "said"))] == [("acme", "said")]
+    assert [tuple(row) for row in await database.ask(ONE, ("' OR '1'='1", "said"))] == []
+
+
+async def test_one_statement_sees_what_was_committed_before_it(url: str) -> None:
+    """Also by others: a side effect rests on it."""
+    database, other = open_at(url), open_at(url)
+    await migrate(database)
+    for number in range(20):
+        await other.write(add(f"t{number}"))
+        assert await database.ask(ONE, (f"t{number}", "")) != []
+    await asyncio.gather(database.close(), other.close())
+
+
+async def test_many_statements_at_once_each_get_their_own_answer(database: Database) -> None:
+    wanted = [f"t{number}" for number in range(64)]
+    await database.write(add(*wanted))
+    answers = await asyncio.gather(*(database.ask(ONE, (name, name)) for name in wanted))
+    assert [tuple(rows[0]) for rows in answers] == [(name, name) for name in wanted]
+
+
+async def test_a_statement_that_fails_spoils_nothing_for_the_next(database: Database) -> None:
+    await database.write(add("acme"))
+    for _ in range(3):
+        with pytest.raises(StoreUnavailable) as refused:
+            await database.ask("SELECT name FROM nowhere_at_all")
+        assert "nowhere_at_all" not in str(refused.value)
+        assert await database.ask(ONE, ("acme", "")) != []
+
+
+async def test_who_goes_away_in_the_middle_of_a_statement_takes_no_answer_of_another(
+    database: Database,
+) -> None:
+    await database.write(add("acme", "globex"))
+    for _ in range(20):
+        leaving = [asyncio.ensure_future(database.ask(ONE, ("acme", ""))) for _ in range(8)]
+        await asyncio.sleep(0)
+        for task in leaving:
+            task.cancel()
+        assert (await database.ask(ONE, ("globex", "")))[0][0] == "globex"
+        await asyncio.gather(*leaving, return_exceptions=True)
+
+
+async def test_a_closed_store_answers_no_statement(database: Database) -> None:
+    await database.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await database.ask(ONE, ("acme", ""))

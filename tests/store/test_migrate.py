@@ -24,7 +24,7 @@ from toolgate.errors import StoreMismatch
 from toolgate.store import upgrade
 from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
-from toolgate.store.migrate import VERSION, migrate, state
+from toolgate.store.migrate import VERSION, _create, migrate, state
 from toolgate.store.sqlite import Sqlite
 from toolgate.store.tables import metadata, tenants, tool_execution_log
 from toolgate.store.upgrade import known_versions
@@ -116,14 +116,52 @@ def other_default(*compared: Any) -> bool:
     return (found is None) != (rendered is None) or plain[0] != plain[1]
 
 
+@pytest.mark.parametrize("make", [upgrade.upgrade, _create], ids=["migrations", "at once"])
 async def test_the_migrations_make_exactly_the_tables_that_the_code_uses(
-    database: Database,
+    url: str, make: Callable[[Connection], None]
 ) -> None:
     def differences(connection: Connection) -> object:
         options = {"compare_type": True, "compare_server_default": other_default}
         return compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
 
-    assert await database.read(differences) == []
+    async with opened(url) as database:
+        await database.write(make)
+        assert await database.read(differences) == []
+
+
+def whole(connection: Connection) -> dict[str, Any]:
+    """All that a server tells of every table; the order of columns is nobody's affair."""
+    inspector = sa.inspect(connection)
+
+    def told(table: str) -> dict[str, Any]:
+        rows: dict[str, list[Any]] = {
+            "columns": list(inspector.get_columns(table)),
+            "indexes": list(inspector.get_indexes(table)),
+            "foreign keys": list(inspector.get_foreign_keys(table)),
+            "unique": list(inspector.get_unique_constraints(table)),
+            "checks": list(inspector.get_check_constraints(table)),
+        }
+        found: dict[str, Any] = {kind: sorted(map(repr, each)) for kind, each in rows.items()}
+        return found | {
+            "key": inspector.get_pk_constraint(table),
+            "options": inspector.get_table_options(table),
+        }
+
+    return {table: told(table) for table in inspector.get_table_names()}
+
+
+async def test_a_first_start_makes_what_the_migrations_make(url: str) -> None:
+    """Down to the last key: later migrations rest on it."""
+    async with opened(url) as database:
+        await database.write(upgrade.upgrade)
+        migrated = await database.read(whole)
+        assert await database.read(versions) == [VERSION]
+        await database.write(metadata.drop_all)
+        await database.write(run("DROP TABLE alembic_version"))
+        assert await database.read(whole) == {}
+        await migrate(database)
+        assert await database.read(whole) == migrated
+        assert await database.read(versions) == [VERSION]
 
 
 HALF: dict[str, tuple[str, str]] = {

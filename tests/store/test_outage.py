@@ -206,6 +206,21 @@ async def test_a_full_disk_can_be_read_and_a_server_that_is_gone_says_so(fragile
     await database.close()
 
 
+async def test_a_statement_by_itself_finds_the_store_when_it_is_back(fragile: Fragile) -> None:
+    """Its connection slept through a restart; the first to ask afterwards is answered."""
+    database = open_at(fragile.url)
+    await migrate(database)
+    question = "SELECT count(*) FROM call_pages"
+    for _ in range(2):
+        await asyncio.gather(*(database.ask(question) for _ in range(8)))
+        with fragile.away():
+            if fragile.url.startswith("postgresql:"):
+                with pytest.raises(StoreUnavailable):
+                    await database.ask(question)
+        assert [tuple(row) for row in await database.ask(question)] == [(0,)]
+    await database.close()
+
+
 @pytest.mark.parametrize(
     ("url", "kind"),
     [

@@ -8,6 +8,7 @@ from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.operator import Why, signed
 from toolgate.cli.session import TENANT, Config, Json, Tenant, with_gate
+from toolgate.cli.state import find
 from toolgate.tenancy.capsule import Mode
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Agents and their capsules.")
@@ -26,6 +27,11 @@ def list_(config: Config = None, tenant: Tenant = TENANT, json: Json = False) ->
                 "mode": str(capsule.mode),
                 "on": sorted(name for name, one in capsule.activations.items() if one.enabled),
                 "off": sorted(name for name, one in capsule.activations.items() if not one.enabled),
+                "asks": {
+                    name: sorted(one.overrides)
+                    for name, one in sorted(capsule.activations.items())
+                    if one.overrides
+                },
             }
             for agent, capsule in sorted(capsules.items())
         ]
@@ -35,8 +41,11 @@ def list_(config: Config = None, tenant: Tenant = TENANT, json: Json = False) ->
         show.as_json(rows)
         return
     show.table(
-        ("agent", "starts from", "on", "off"),
-        [(row["id"], row["mode"], ", ".join(row["on"]), ", ".join(row["off"])) for row in rows],
+        ("agent", "starts from", "on", "off", "asks for more care with"),
+        [
+            (row["id"], row["mode"], *(", ".join(row[field]) for field in ("on", "off", "asks")))
+            for row in rows
+        ],
     )
 
 
@@ -61,6 +70,37 @@ def set_(
     starts = "all that the tenant has" if mode is Mode.ALL else "nothing but what is switched on"
     told = f"Agent {name} of {tenant} starts from {starts}."
     show.told({"id": name, "tenant": tenant, "mode": str(mode)}, told, json=json)
+
+
+@app.command()
+def override(
+    name: Name,
+    tool: Annotated[str, typer.Argument(help="The tool's name.")],
+    confirmation: Annotated[
+        bool, typer.Option("--confirmation", metavar="", help="Each call has to be confirmed.")
+    ] = False,
+    approval: Annotated[
+        bool, typer.Option("--approval", metavar="", help="Each call has to be approved.")
+    ] = False,
+    config: Config = None,
+    tenant: Tenant = TENANT,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Ask for more care with a tool than it does itself; without an option, not any more."""
+    asked = {"requires_confirmation": confirmation, "requires_approval": approval}
+    overrides = {field: True for field, is_asked in asked.items() if is_asked}
+
+    async def work(gate: Toolgate) -> None:
+        find(gate, tool)
+        has = gate.tenancy.world.capsule(tenant, name).has(tool)
+        await signed(gate, why).activate(tenant, name, tool, enabled=has, overrides=overrides)
+
+    with_gate(config, work, json=json)
+    more = " and ".join(overrides) or "nothing more than the tool itself"
+    told = f"Agent {name} of {tenant} asks with {tool} for {more}."
+    found = {"id": name, "tenant": tenant, "tool": tool, "overrides": overrides}
+    show.told(found, told, json=json)
 
 
 @app.command()

@@ -22,6 +22,10 @@ SETTINGS = """\
 [store]
 # url = "sqlite:///.toolgate/toolgate.db"     # or postgresql://… by TOOLGATE_STORE__URL
 
+[policy]
+# path = "policies"         # the folder with your Rego files
+# mode = "enforce"          # or "observe": what it would refuse is recorded, and passes
+
 [tools]
 # files = ["tools/*.yaml", "tools/*.yml", "tools/*.json"]
 # urls = []                 # endpoints that answer with a tool file

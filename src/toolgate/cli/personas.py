@@ -68,6 +68,18 @@ def set_(
 
 
 @app.command()
+def unset(name: Name, config: Config = None, why: Why = "", json: Json = False) -> None:
+    """Take back what was said about whether a persona may add tools."""
+
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).set_persona(name, None)
+
+    with_gate(config, work, json=json)
+    told = f"Nobody has said any more whether persona {name} may add tools."
+    show.told({"id": name, "can_add_tools": None}, told, json=json)
+
+
+@app.command()
 def restrict(
     name: Name,
     tool: Tool,

@@ -9,7 +9,7 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
-from toolgate.cli.operator import Why
+from toolgate.cli.operator import Why, signed
 from toolgate.cli.session import (
     AGENT,
     TENANT,
@@ -139,6 +139,30 @@ def disable(
 ) -> None:
     """Switch a tool off: for everyone, for a tenant, or for one agent."""
     _switch(Switch(name, False, tenant, agent), config, why, json=json)
+
+
+@app.command()
+def reset(
+    name: Name,
+    config: Config = None,
+    tenant: SwitchTenant = "",
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Take a switch back: a tenant's, or everyone's, which leaves the tool to its definition."""
+
+    async def work(gate: Toolgate) -> None:
+        find(gate, name)
+        if tenant:
+            await signed(gate, why).set_tenant_tool(tenant, name, None)
+        else:
+            await signed(gate, why).set_tool(name, None)
+
+    with_gate(config, work, json=json)
+    told = f"{name} is as its definition has it, but for what tenants say."
+    if tenant:
+        told = f"Tenant {tenant} has no switch of its own for {name} any more."
+    show.told({"tool": name, "tenant": tenant, "enabled": None}, told, json=json)
 
 
 @app.command("export")

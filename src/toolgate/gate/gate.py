@@ -115,7 +115,7 @@ class Gate:
         book = self._book(caller)
         if book.listing is not None:
             return book.listing
-        book = await self._trusted(caller)
+        book = await self._trusted(caller, book)
         moment = book.moment
         specs = moment.snapshot.specs.values()
         sifted = await self._phases.sift(moment, caller, specs)
@@ -200,6 +200,11 @@ class Gate:
         if not all(answered):
             self._books.forget()
 
+    @property
+    def asks_servers(self) -> bool:
+        """Whether an engine is not in this process, so that a decision may have to wait."""
+        return self._asks_again or bool(self._remote)
+
     def health(self) -> list[Health]:
         """How each engine is doing."""
         engines = (self._phases.policy, self._phases.relations, self._shared)
@@ -213,7 +218,7 @@ class Gate:
         grant = book.grants.get(tool)
         if grant is not None:
             return book, grant, False
-        book = await self._trusted(caller)
+        book = await self._trusted(caller, book)
         moment = book.moment
         spec = moment.snapshot.get(tool)
         if spec is None or tool in book.refused:
@@ -303,10 +308,11 @@ class Gate:
             action, asked, verdict, revision=self._revision(), observed=observed is not None
         )
 
-    async def _trusted(self, caller: Caller) -> Book:
+    async def _trusted(self, caller: Caller, book: Book) -> Book:
         """The caller's book, on a world that is not too old to decide anything new on."""
-        if self._tenancy.age_ns > self._rules.enabled_ttl_ns:
-            await self._tenancy.freshen()
+        if self._tenancy.age_ns <= self._rules.enabled_ttl_ns:
+            return book
+        await self._tenancy.freshen()
         return self._book(caller)
 
     def _book(self, caller: Caller) -> Book:

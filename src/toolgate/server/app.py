@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 import orjson
 
+from toolgate.call import NO_CONTEXT
 from toolgate.errors import PermissionDenied, ToolgateError
 from toolgate.runtime import Runtime
 from toolgate.server.admin.routes import PREFIX, administer, allowed_methods
@@ -105,7 +106,9 @@ class App:
         if method != "POST":
             return wire_problem("method_not_allowed")
         asked = read_call(await read_object(receive))
-        caller = msgspec.structs.replace(request.caller, context=asked.context)
+        caller = request.caller
+        if asked.context is not NO_CONTEXT:
+            caller = msgspec.structs.replace(caller, context=asked.context)
         output = await run_call(request.gate, caller, asked)
         return 200, orjson.dumps(output.to_machine())
 

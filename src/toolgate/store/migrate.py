@@ -13,6 +13,12 @@ from toolgate.store.tables import metadata
 
 # What the newest migration makes.
 VERSION = "0002"
+# Alembic's own table.
+_VERSIONS = sa.Table(
+    "alembic_version",
+    sa.MetaData(naming_convention={"pk": "%(table_name)s_pkc"}),
+    sa.Column("version_num", sa.String(32), primary_key=True),
+)
 # Any number does, as long as every toolgate process takes the same one.
 _LOCK = 0x746F6F6C67617465
 # Alembic keeps the running migration in globals: in one process, one after the other. Asked again
@@ -67,12 +73,22 @@ def _is_current(connection: Connection) -> bool:
 
 
 def _upgrade(connection: Connection) -> None:
-    from toolgate.store import upgrade  # noqa: PLC0415  alembic, which most starts do without
-
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    if not _found(connection):
+        _create(connection)
+        return
+    from toolgate.store import upgrade  # noqa: PLC0415  alembic, which most starts do without
+
     _refuse_strangers(connection, upgrade.known_versions())
     upgrade.upgrade(connection)
+
+
+def _create(connection: Connection) -> None:
+    """What the migrations would make, at once: a first start does not load them."""
+    metadata.create_all(connection, checkfirst=False)
+    _VERSIONS.create(connection)
+    connection.execute(_VERSIONS.insert().values(version_num=VERSION))
 
 
 def _refuse_strangers(connection: Connection, known: set[str]) -> None:

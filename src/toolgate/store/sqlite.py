@@ -46,16 +46,20 @@ class Sqlite:
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Readers never wait for the writer; in memory there is only one connection."""
+        if self._closed:
+            raise closed()
         if self._readers is None:
             return await self.write(work)
-        return await self._read(self._readers, partial(in_one_moment, work))
+        return await self._readers.read(partial(in_one_moment, work))
 
     async def ask(self, question: str, values: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
         """One statement sees one moment: it needs no transaction of ours."""
+        if self._closed:
+            raise closed()
         work = partial(_asked, question, values)
         if self._readers is None:
             return await self.write(work)
-        return await self._read(self._readers, work)
+        return await self._readers.ask(work)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Queue the work; the future is resolved after the commit that holds it.
@@ -81,14 +85,6 @@ class Sqlite:
         if self._readers is not None:
             self._readers.close()
         self._engine.dispose()
-
-    async def _read(self, readers: Readers, work: Callable[[Connection], T]) -> T:
-        if self._closed:
-            raise closed()
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[T] = loop.create_future()
-        readers.put(Job(work, loop, done))
-        return await done
 
     def _write(self) -> None:
         while (job := self._jobs.get()) is not None:

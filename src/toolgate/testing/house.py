@@ -9,11 +9,13 @@ from toolgate.catalog.catalog import Catalog
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
 from toolgate.executor.provider import Provider
+from toolgate.gate.asking import Engines, Rules
+from toolgate.gate.decision import Decisions
 from toolgate.gate.gate import Gate
 from toolgate.ledger.journal import Journal
 from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime
-from toolgate.tenancy.directory import Directory
+from toolgate.tenancy.directory import Directory, RelationWriter
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.testing.directory import MemoryDirectory
 from toolgate.testing.journal import MemoryJournal
@@ -28,22 +30,36 @@ async def in_memory(
     journal: Journal | None = None,
     extensions: Sequence[Extension] = (),
     providers: Mapping[str, Provider] = MappingProxyType({}),
+    engines: Engines | None = None,
+    decisions: Decisions | None = None,
+    rules: Rules | None = None,
+    relations: RelationWriter | None = None,
 ) -> AsyncGenerator[Runtime]:
-    """The runtime with these functions as its only tools. Hand in twins to look into them."""
+    """The runtime with these functions as its only tools. Hand in twins to look into them.
+
+    Without `engines` the last phase is layers and personas alone, and nobody needs a relation.
+    """
     journal = journal or MemoryJournal()
     python = PythonProvider()
     chain = (*built_in(default_timeout=_TIMEOUT, journal=journal), *extensions)
     executor = Executor({"python": python, **providers}, chain)
     catalog = Catalog([], usable=executor.unusable)
-    tenancy = Tenancy(directory or MemoryDirectory())
+    tenancy = Tenancy(directory or MemoryDirectory(), relations=relations)
     await tenancy.refresh()
     house = Runtime(
         catalog=catalog,
         tenancy=tenancy,
-        gate=Gate(catalog, tenancy),
+        gate=Gate(
+            catalog,
+            tenancy,
+            engines or Engines(),
+            decisions=decisions,
+            rules=rules or Rules(),
+        ),
         executor=executor,
         journal=journal,
         functions=python,
+        decisions=decisions,
     )
     house.add(*functions)
     try:

@@ -4,8 +4,9 @@ from typing import Any
 
 import msgspec
 
-from toolgate.server.admin.desk import Desk, Nothing, OfTenant, Signed, SignedOfTenant
+from toolgate.server.admin.desk import Desk, Nothing, OfTenant, Signed, SignedOfTenant, beyond
 from toolgate.tenancy.capsule import Mode
+from toolgate.tenancy.keys import Key, Role
 
 
 class Flag(SignedOfTenant, kw_only=True):
@@ -77,8 +78,17 @@ async def put_agent(desk: Desk, given: Agent) -> Any:
 async def remove_agent(desk: Desk, _: SignedOfTenant) -> Any:
     """`DELETE agents/{id}?tenant=`."""
     tenant = desk.need_tenant()
+    # Its keys go with it, and who runs a tenant has no say over the house's.
+    keys = desk.gate.tenancy.world.keys.values()
+    held = any(key.role is Role.ADMIN for key in keys if _is_of(key, tenant, desk.names[0]))
+    if held and not desk.has_all:
+        raise beyond()
     await desk.tenancy.remove_agent(tenant, desk.names[0])
     return {"id": desk.names[0], "tenant": tenant, "removed": True}
+
+
+def _is_of(key: Key, tenant: str, agent: str) -> bool:
+    return (key.tenant, key.agent) == (tenant, agent)
 
 
 async def list_flags(desk: Desk, _: OfTenant) -> Any:

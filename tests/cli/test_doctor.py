@@ -1,0 +1,94 @@
+"""`toolgate doctor` and the gate: engines, policies, and what is there before the first start."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run, as_json, write_tools
+from tests.house import STORE
+
+BROKEN = "package toolgate\n\ndeny contains if {\n"
+# A port that nobody listens on, and nobody may.
+NOBODY = "127.0.0.1:1"
+
+
+def settings(folder: Path, text: str) -> None:
+    (folder / "toolgate.toml").write_text(text, "utf-8")
+
+
+def policy(folder: Path, text: str) -> None:
+    (folder / "policies").mkdir(exist_ok=True)
+    (folder / "policies" / "mine.rego").write_text(text, "utf-8")
+
+
+def bad(run: Run) -> dict[str, str]:
+    told = run("doctor", "--json")
+    found = {one["part"]: one["says"] for one in as_json(told) if not one["fine"]}
+    assert told.exit_code == (1 if found else 0)
+    return found
+
+
+@pytest.mark.req("V5")
+def test_what_is_broken_is_found_before_the_first_start(run: Run, tmp_path: Path) -> None:
+    assert bad(run) == {}
+    write_tools(tmp_path, "tools: [{name: x, efect: pure}]")
+    policy(tmp_path, BROKEN)
+    found = bad(run)
+    assert found.keys() == {"catalog", "policy"}
+    assert "Did you mean effect?" in found["catalog"]
+    assert "mine.rego:3" in found["policy"]
+    parts = [one["part"] for one in as_json(run("doctor", "--json"))]
+    assert parts == ["python", "settings", "store", "catalog", "policy"]
+    assert not (tmp_path / STORE).parent.exists(), "nothing was made"
+    write_tools(tmp_path, "tools: [{name: x, provider: nowhere, effect: pure}]")
+    policy(tmp_path, "package toolgate\n\ndeny contains 'x' if true\n".replace("'", '"'))
+    assert bad(run).keys() == {"tool"}
+
+
+@pytest.mark.req("G3")
+def test_a_broken_policy_is_found_beside_everything_else(run: Run, tmp_path: Path) -> None:
+    run("tools", "list")
+    policy(tmp_path, BROKEN)
+    parts = [one["part"] for one in as_json(run("doctor", "--json"))]
+    assert parts == ["python", "settings", "store", "policy", "source", "source", "tools", "keys"]
+    assert bad(run).keys() == {"policy"}
+
+
+@pytest.mark.req("G7", "G8")
+@pytest.mark.parametrize("when", ["before the first start", "later"])
+def test_a_server_that_is_away_is_found(run: Run, tmp_path: Path, when: str) -> None:
+    if when == "later":
+        run("tools", "list")
+    settings(tmp_path, f'[policy]\nengine = "opa"\nurl = "http://{NOBODY}"\n')
+    found = bad(run)
+    assert found.keys() == {"policy"}
+    assert found["policy"].startswith("opa: ")
+    settings(tmp_path, f'[cache]\nurl = "redis://{NOBODY}/0"\n')
+    found = bad(run)
+    assert found.keys() == {"cache"}
+    assert found["cache"].startswith("redis: ")
+
+
+@pytest.mark.req("G7")
+def test_relations_on_a_server_that_is_away_are_found(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("authzed", reason="skipped: the client is an extra")
+    monkeypatch.setenv("SPICEDB_TOKEN", "token")
+    url = f'[relations]\nengine = "spicedb"\nurl = "grpc://{NOBODY}"\ntoken_env = "SPICEDB_TOKEN"\n'
+    settings(tmp_path, url)
+    found = bad(run)
+    assert found.keys() == {"relations"}
+    assert found["relations"].startswith("spicedb: ")
+    settings(tmp_path, '[relations]\nengine = "store"\n')
+    assert bad(run) == {}
+
+
+def test_a_policy_that_only_observes_is_told(run: Run, tmp_path: Path) -> None:
+    assert "only observes" not in run("doctor").stdout
+    settings(tmp_path, '[policy]\nmode = "observe"\n')
+    told = run("doctor")
+    assert (told.exit_code, "it only observes: what it would refuse passes" in told.stdout) == (
+        0,
+        True,
+    )

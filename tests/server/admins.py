@@ -1,0 +1,111 @@
+"""A served house with two tenants, who runs them, and every route of `/v1/admin/`."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.house import open_gate
+from tests.server.serving import Answer, Serving
+from toolgate.tenancy.keys import FreshKey, Role
+
+RULE = 'package toolgate\n\nbanned["never"] contains "nobody may" if true\n'
+TOOLS = """\
+tools:
+  - {name: "ns:pay", config: {builtin: timestamp}, effect: pure}
+  - {name: a/b, config: {builtin: timestamp}, effect: pure}
+"""
+
+
+class Asked(NamedTuple):
+    """A request, and what an admin asks before it so that it can be answered."""
+
+    method: str
+    path: str
+    body: Any = None
+    before: tuple[str, str, Any] | None = None
+    # Whether it is about one tenant, which it names.
+    of_tenant: bool = True
+    house: bool = False
+
+    @property
+    def changes(self) -> bool:
+        return self.method != "GET"
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class House(NamedTuple):
+    server: Serving
+    # admin, own (who runs acme), other (who runs umbrella), agent.
+    keys: Mapping[str, FreshKey]
+
+    def ask(self, who: str, asked: Asked, **more: Any) -> Answer:
+        secret = self.keys[who].secret if who in self.keys else None
+        given: dict[str, Any] = asked.body or {}
+        body = asked.body if not more else given | more
+        return self.server.ask(asked.method, f"/v1/admin/{asked.path}", key=secret, body=body)
+
+    def prepare(self, asked: Asked) -> Answer | None:
+        if asked.before is None:
+            return None
+        answer = self.ask("admin", Asked(*asked.before))
+        assert answer.status == 200, answer.text
+        return answer
+
+
+ACME = {"tenant": "acme"}
+EXECUTOR = "tool:echo#executor@user:ann"
+AGENT = ("PUT", "agents/helper", ACME)
+LAYER = ("PUT", "layers/narrow", {**ACME, "deny": ["timestamp"]})
+ROLE = ("PUT", "roles/clerk", {**ACME, "permissions": {"web_access": True}})
+ROUTES = [
+    Asked("GET", "tenants", of_tenant=False),
+    Asked("PUT", "tenants/acme", of_tenant=False, house=True),
+    Asked("GET", "agents?tenant=acme"),
+    Asked(*AGENT[:2], {**ACME, "mode": "listed"}),
+    Asked("DELETE", "agents/helper?tenant=acme", before=AGENT),
+    Asked("GET", "flags?tenant=acme"),
+    Asked("PUT", "flags", {**ACME, "tool": "echo", "enabled": True}),
+    Asked("PUT", "activations", {**ACME, "agent": "billing", "tool": "echo"}),
+    Asked("GET", "keys?tenant=acme"),
+    Asked("POST", "keys", {**ACME, "role": "agent", "agent": "billing", "roles": ["clerk"]}),
+    Asked("POST", "keys", {**ACME, "role": "admin"}, house=True),
+    Asked("GET", "layers?tenant=acme"),
+    Asked(*LAYER),
+    Asked("DELETE", "layers/narrow?tenant=acme", before=LAYER),
+    Asked("GET", "roles?tenant=acme"),
+    Asked(*ROLE),
+    Asked("DELETE", "roles/clerk?tenant=acme", before=ROLE),
+    Asked("GET", "personas", of_tenant=False),
+    Asked("PUT", "personas/boss", {"can_add_tools": True}, of_tenant=False, house=True),
+    Asked("PUT", "personas/boss/tools/echo", {"reason": "no"}, of_tenant=False, house=True),
+    Asked("GET", "relations?tenant=acme"),
+    Asked("POST", "relations", {**ACME, "add": [EXECUTOR]}),
+    Asked("GET", "policies", of_tenant=False, house=True),
+    Asked("PUT", "policies/mine", {"text": RULE}, of_tenant=False, house=True),
+    Asked("DELETE", "policies/mine", of_tenant=False, house=True),
+    Asked("GET", "audit?tenant=acme"),
+]
+CHANGES = [asked for asked in ROUTES if asked.changes]
+
+
+def prepare(root: Path) -> Mapping[str, FreshKey]:
+    """The house before it is served."""
+    (root / "tools").mkdir()
+    (root / "tools" / "names.yaml").write_text(TOOLS, "utf-8")
+
+    async def fill() -> Mapping[str, FreshKey]:
+        async with open_gate(root) as gate:
+            tenancy = gate.tenancy
+            for tenant in ("acme", "umbrella"):
+                await tenancy.set_agent(tenant, "billing")
+            return {
+                "admin": await tenancy.add_key(Role.ADMIN, tenant="acme"),
+                "own": await tenancy.add_key(Role.TENANT_ADMIN, tenant="acme"),
+                "other": await tenancy.add_key(Role.TENANT_ADMIN, tenant="umbrella"),
+                "agent": await tenancy.add_key(Role.AGENT, tenant="acme", agent="billing"),
+            }
+
+    return asyncio.run(fill())

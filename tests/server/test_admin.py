@@ -1,0 +1,164 @@
+"""`/v1/admin/`: who may ask what, that it stays in its tenant, and that it is on record."""
+
+from collections.abc import Generator
+
+import pytest
+
+from tests.server.admins import ACME, CHANGES, EXECUTOR, ROUTES, Asked, House, prepare
+from tests.server.serving import Serving
+from tests.server.test_routes import is_problem
+from toolgate.server.admin.routes import ROUTES as TABLE
+from toolgate.tenancy.keys import digest
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    root = tmp_path_factory.mktemp("admin")
+    keys = prepare(root)
+    with Serving(root) as server:
+        yield House(server, keys)
+
+
+def test_every_route_is_asked_here() -> None:
+    asked = {(one.method, one.path.split("?")[0].split("/")[0]) for one in ROUTES}
+    there = {(method, head) for (head, _), methods in TABLE.items() for method in methods}
+    assert asked | {("DELETE", "keys")} == there
+    # One more makes an admin's key; revoking one has a test of its own.
+    assert len(ROUTES) - 1 == sum(map(len, TABLE.values())) - 1
+
+
+@pytest.mark.req("V2", "V3")
+@pytest.mark.parametrize("asked", ROUTES, ids=str)
+def test_who_may_ask_what(house: House, asked: Asked) -> None:
+    expected = {
+        "admin": 200,
+        "own": 403 if asked.house else 200,
+        "other": 403 if asked.house or asked.of_tenant else 200,
+        "agent": 403,
+        "nobody": 401,
+    }
+    told = dict.fromkeys(expected, 0)
+    for who in expected:
+        house.prepare(asked)
+        told[who] = house.ask(who, asked).status
+    assert told == expected
+
+
+@pytest.mark.req("V3")
+@pytest.mark.parametrize("asked", [one for one in ROUTES if one.of_tenant], ids=str)
+def test_a_tenant_of_others_looks_as_if_it_were_not_there(house: House, asked: Asked) -> None:
+    house.prepare(asked)
+    theirs = house.ask("other", asked)
+    body = None if asked.body is None else {**asked.body, "tenant": "nobody"}
+    missing = house.ask(
+        "other", Asked(asked.method, asked.path.replace("tenant=acme", "tenant=nobody"), body)
+    )
+    assert theirs.text == missing.text
+    is_problem(theirs, 403, "permission_denied")
+
+
+@pytest.mark.req("V3")
+def test_no_list_holds_anything_of_another_tenant(house: House) -> None:
+    for asked in CHANGES:
+        if asked.of_tenant and asked.method != "DELETE":
+            assert house.ask("admin", asked).status == 200
+    secret = house.ask("admin", Asked("POST", "keys", {**ACME, "role": "tenant_admin"})).body
+    hidden = (secret["id"], "acme", "helper", "narrow", EXECUTOR, "listed")
+    seen = ""
+    for path in ("tenants", "agents", "flags", "keys", "layers", "roles", "relations", "audit"):
+        theirs = house.ask("other", Asked("GET", path))
+        assert theirs.status == 200, path
+        assert not [part for part in hidden if part in theirs.text], path
+        own = house.ask("own", Asked("GET", path))
+        assert own.status == 200
+        assert "umbrella" not in own.text
+        seen += own.text
+    assert all(part in seen for part in hidden), "they are there to be seen by who may"
+
+
+@pytest.mark.req("V3")
+def test_who_runs_a_tenant_cannot_touch_the_keys_of_the_house(house: House) -> None:
+    fresh = house.ask("admin", Asked("POST", "keys", {**ACME, "role": "admin"})).body
+    assert fresh["id"] not in house.ask("own", Asked("GET", "keys")).text
+    missing = house.ask("own", Asked("DELETE", "keys/key_none"))
+    is_problem(missing, 400, "invalid_request")
+    for who in ("own", "other"):
+        answer = house.ask(who, Asked("DELETE", f"keys/{fresh['id']}"))
+        assert answer.text.replace(fresh["id"], "key_none") == missing.text
+    assert house.server.get("/v1/tools", fresh["secret"]).status == 200
+    house.ask("admin", Asked("PUT", "agents/keeper", ACME))
+    bound = {**ACME, "role": "admin", "agent": "keeper"}
+    key = house.ask("admin", Asked("POST", "keys", bound)).body["id"]
+    gone = Asked("DELETE", "agents/keeper")
+    is_problem(house.ask("own", gone), 403, "permission_denied")
+    assert house.ask("admin", Asked("DELETE", f"keys/{key}")).status == 200
+    assert house.ask("own", gone).status == 200
+    assert house.ask("admin", Asked("DELETE", f"keys/{fresh['id']}")).body["revoked"] is True
+    assert house.server.get("/v1/tools", fresh["secret"]).status == 401
+
+
+@pytest.mark.req("V3")
+def test_a_key_is_shown_once_and_its_digest_never(house: House) -> None:
+    asked = Asked("POST", "keys", {"role": "agent", "agent": "billing", "user": "ann"})
+    made = house.ask("own", asked).body
+    assert (made["tenant"], made["user"]) == ("acme", "ann"), "a key's own tenant goes unsaid"
+    assert house.server.get("/v1/tools", made["secret"]).status == 200
+    listed = house.ask("admin", Asked("GET", "keys")).text
+    assert made["id"] in listed
+    assert made["secret"] not in listed
+    assert digest(made["secret"]) not in listed
+    audit = house.ask("admin", Asked("GET", "audit")).text
+    assert made["secret"] not in audit
+    assert digest(made["secret"]) not in audit
+    assert house.ask("other", Asked("DELETE", f"keys/{made['id']}")).status == 400
+    assert house.ask("own", Asked("DELETE", f"keys/{made['id']}")).status == 200
+    assert house.server.get("/v1/tools", made["secret"]).status == 401
+
+
+@pytest.mark.req("O2")
+@pytest.mark.parametrize("asked", CHANGES, ids=str)
+def test_every_change_is_on_record_with_who_and_why(house: House, asked: Asked) -> None:
+    house.prepare(asked)
+    why = f"because of {asked}"
+    assert house.ask("admin", asked, why=why).status == 200
+    [last, *_] = house.ask("admin", Asked("GET", "audit?limit=1")).body["records"]
+    assert (last["who"], last["why"]) == (house.keys["admin"].key.id, why)
+    assert last["tenant"] == ("acme" if asked.of_tenant else last["tenant"])
+    if not asked.house:
+        house.prepare(asked)
+        assert house.ask("own", asked, why="mine").status == 200
+        [last] = house.ask("own", Asked("GET", "audit?limit=1")).body["records"]
+        assert (last["who"], last["why"]) == (house.keys["own"].key.id, "mine")
+
+
+def test_the_audit_is_read_page_by_page(house: House) -> None:
+    for number in range(3):
+        house.ask("admin", Asked("PUT", f"tenants/page-{number}", {"why": str(number)}))
+    first = house.ask("admin", Asked("GET", "audit?limit=2")).body["records"]
+    assert [one["why"] for one in first] == ["2", "1"]
+    before = first[-1]["id"]
+    [third] = house.ask("admin", Asked("GET", f"audit?limit=1&before={before}")).body["records"]
+    assert third["why"] == "0"
+
+
+@pytest.mark.req("G1")
+def test_a_change_counts_from_the_next_request_on(house: House) -> None:
+    key = house.keys["agent"].secret
+    off = Asked("PUT", "flags", {"tool": "echo", "enabled": False})
+    assert house.ask("own", off).body["tenant"] == "acme", "not for everyone"
+    assert house.server.call("echo", {"text": "x"}, key=key).status == 404
+    flags = house.ask("admin", Asked("GET", "flags")).body
+    assert (flags["tenants"]["acme"]["echo"], "echo" in flags["everyone"]) == (False, False)
+    assert house.ask("own", off, enabled=None).status == 200
+    assert house.server.call("echo", {"text": "x"}, key=key).status == 200
+    asks = {"agent": "billing", "tool": "echo", "overrides": {"requires_approval": True}}
+    assert house.ask("own", Asked("PUT", "activations", asks)).status == 200
+    assert house.server.call("echo", {"text": "x"}, key=key).body["status"] == "pending_approval"
+    [agent] = [
+        one
+        for one in house.ask("own", Asked("GET", "agents")).body["agents"]
+        if one["id"] == "billing"
+    ]
+    assert agent["tools"]["echo"]["overrides"] == {"requires_approval": True}
+    assert house.ask("own", Asked("PUT", "activations", asks | {"overrides": {}})).status == 200
+    assert house.server.call("echo", {"text": "x"}, key=key).body["ok"] is True
