@@ -6,6 +6,9 @@ import pytest
 
 from tests.cli.conftest import Run, as_json, write_tools
 from tests.house import STORE
+from tests.servers.opa import Opa
+from tests.servers.redis import Redis
+from tests.servers.spicedb import SpiceDB
 
 BROKEN = "package toolgate\n\ndeny contains if {\n"
 # A port that nobody listens on, and nobody may.
@@ -82,6 +85,39 @@ def test_relations_on_a_server_that_is_away_are_found(
     assert found["relations"].startswith("spicedb: ")
     settings(tmp_path, '[relations]\nengine = "store"\n')
     assert bad(run) == {}
+
+
+@pytest.mark.req("G7", "G8")
+def test_servers_that_answer_are_told_too(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    opa: Opa,
+    spicedb: SpiceDB,
+    redis_server: Redis,
+) -> None:
+    monkeypatch.setenv("SPICEDB_TOKEN", spicedb.token)
+    settings(
+        tmp_path,
+        f"""\
+[policy]
+engine = "opa"
+url = "{opa.url}"
+timeout = 10
+[relations]
+engine = "spicedb"
+url = "grpc://{spicedb.address}"
+token_env = "SPICEDB_TOKEN"
+timeout = 10
+[cache]
+url = "{redis_server.url}"
+""",
+    )
+    assert bad(run) == {}
+    told = {one["part"]: one["says"] for one in as_json(run("doctor", "--json"))}
+    assert told["policy"].startswith("opa: revision ")
+    assert (told["relations"], told["cache"]) == ("spicedb: answers", "redis: answers")
+    assert spicedb.token not in run("doctor").stdout
 
 
 def test_a_policy_that_only_observes_is_told(run: Run, tmp_path: Path) -> None:

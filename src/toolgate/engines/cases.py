@@ -38,7 +38,8 @@ _TOOL: dict[str, Any] = {
     "enabled": True, "source": "file",
 }  # fmt: skip
 _CONTEXT: dict[str, Any] = {"read_only": False, "no_web": False, "facts": {}}
-_DONE: dict[str, Any] = {"calls": 0, "succeeded": 0, "failed": 0, "in_flight": 0, "args": {}}
+_ENDS = ("succeeded", "failed", "in_flight", "unknown")
+_DONE: dict[str, Any] = {"calls": 0, **dict.fromkeys(_ENDS, 0), "args": {}}
 # A Monday, at noon.
 _WHEN = "2026-01-05T12:00:00Z"
 
@@ -161,7 +162,7 @@ def _done(given: dict[str, Any]) -> dict[str, Any]:
     tools: dict[str, dict[str, Any]] = {}
     for name, record in given.items():
         tools[name] = _filled(record, _DONE, f"history of {name}")
-        ended = sum(tools[name][key] for key in ("succeeded", "failed", "in_flight"))
+        ended = sum(tools[name][key] for key in _ENDS)
         tools[name]["calls"] = max(tools[name]["calls"], ended)
     return {"calls": sum(done["calls"] for done in tools.values()), "tools": tools}
 

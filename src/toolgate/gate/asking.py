@@ -116,7 +116,10 @@ class Asking:
         if engine is None:
             return frozenset(names)
         asked = await self.question(Action.VIEW, moment, caller, None, None, turn)
-        key = "" if self.reads - {ARGS} else self._shared_key(PHASE, moment, caller, specs)
+        key = ""
+        # While the engine is away, what it said to others before counts no more than here.
+        if not self.reads - {ARGS} and engine.health().ok:
+            key = self._shared_key(PHASE, moment, caller, specs)
         if not key:
             return await engine.visible(asked, specs)
         seconds = self._rules.permission_ttl_ns / 1e9
@@ -133,7 +136,9 @@ class Asking:
         if engine is None:
             return frozenset(names)
         token = moment.world.tenant(caller.tenant).relations_token
-        key = "" if fresh else self._shared_key(relations.PHASE, moment, caller, specs)
+        key = ""
+        if not fresh and engine.health().ok:
+            key = self._shared_key(relations.PHASE, moment, caller, specs)
 
         def ask() -> Awaitable[frozenset[str]]:
             return engine.executable(caller, names, token=token, fresh=fresh)

@@ -8,7 +8,7 @@ from toolgate.gate.decision import Verdict
 from toolgate.gate.document import question
 from toolgate.gate.layers import cascade
 from toolgate.gate.moment import Moment
-from toolgate.gate.recorder import written
+from toolgate.gate.recorder import exactly
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.world import World
 
@@ -86,7 +86,7 @@ class Books:
 def _tellable(caller: Caller, world: World) -> None:
     """Whom no engine and no record can be told of is refused before either is asked."""
     try:
-        written(question(Action.VIEW, caller, world, unlisted_may_add=False))
+        exactly(question(Action.VIEW, caller, world, unlisted_may_add=False))
     except TypeError as error:
         raise InvalidRequest(
             f"This caller cannot be put into words ({error}). Its names and facts are texts in "

@@ -14,9 +14,9 @@ from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.book import Book, Books
 from toolgate.gate.decision import Decisions, Explanation, Forgetful, Verdict
 from toolgate.gate.moment import Moment, Sifted
-from toolgate.gate.phases import Phases, is_dangerous
+from toolgate.gate.phases import Phases
 from toolgate.gate.policy import ARGS, Health
-from toolgate.gate.recorder import Recorder, written
+from toolgate.gate.recorder import Recorder, exactly
 from toolgate.gate.shared import NoShared
 from toolgate.spec.effect import Effect
 from toolgate.spec.secret import without_secrets
@@ -59,7 +59,10 @@ class Gate:
         self._rules = rules
         self._shared = None if isinstance(engines.shared, NoShared) else engines.shared
         self._remote = engines.remote
-        self._asks_again = engines.relations is not None and engines.relations.external
+        # Servers can be away, and others write to them: no revision of ours tells when.
+        self._asks_again = bool(engines.remote) or (
+            engines.relations is not None and engines.relations.external
+        )
         self._books = Books(rules.permission_ttl_ns)
 
     def known(self, caller: Caller, tool: str) -> Grant | None:
@@ -90,12 +93,12 @@ class Gate:
         spec = self._catalog.current.get(tool)
         if spec is None:
             raise ToolNotFound(tool)
+        anew = False
         if spec.effect is not _PURE:
             # What was revoked a moment ago, on whichever node, must not run.
             await self._tenancy.freshen()
-        book, grant, is_new = await self._granted(caller, tool, turn)
-        if self._asks_again and not is_new and grant.spec.effect is not _PURE:
-            await self._still_related(book.moment, grant)
+            anew = self._asks_again
+        book, grant = await self._granted(caller, tool, turn, anew=anew)
         if self._phases.reads:
             grant = await self._requested(book, grant, args or {}, turn)
         return grant
@@ -107,7 +110,7 @@ class Gate:
 
     async def view(self, caller: Caller, tool: str) -> ToolSpec:
         """The spec of a tool that the caller sees, which is one that it may call."""
-        _book, grant, _new = await self._granted(caller, tool, None)
+        _book, grant = await self._granted(caller, tool, None)
         return grant.spec
 
     async def listing(self, caller: Caller) -> tuple[ToolSpec, ...]:
@@ -181,6 +184,8 @@ class Gate:
         spec = moment.snapshot.get(tool)
         if spec is None:
             return Explanation(tool=tool, allowed=False, verdicts=(_MISSING,))
+        if args is not None and self.reads_args:
+            _exactly(spec, args)
         verdicts = await self._phases.verdicts(moment, caller, spec, args, turn)
         refusals = [one for one in verdicts if not one.allowed]
         passing = [one for one in refusals if self._phases.observes(one)]
@@ -203,7 +208,7 @@ class Gate:
     @property
     def asks_servers(self) -> bool:
         """Whether an engine is not in this process, so that a decision may have to wait."""
-        return self._asks_again or bool(self._remote)
+        return self._asks_again
 
     def health(self) -> list[Health]:
         """How each engine is doing."""
@@ -211,17 +216,17 @@ class Gate:
         return [engine.health() for engine in engines if engine is not None]
 
     async def _granted(
-        self, caller: Caller, tool: str, turn: Turn | None
-    ) -> tuple[Book, Grant, bool]:
-        """The book, the grant, and whether it was decided just now."""
+        self, caller: Caller, tool: str, turn: Turn | None, *, anew: bool = False
+    ) -> tuple[Book, Grant]:
+        """The caller's book, and its grant; `anew`: whatever was decided before."""
         book = self._book(caller)
         grant = book.grants.get(tool)
-        if grant is not None:
-            return book, grant, False
+        if grant is not None and not anew:
+            return book, grant
         book = await self._trusted(caller, book)
         moment = book.moment
         spec = moment.snapshot.get(tool)
-        if spec is None or tool in book.refused:
+        if spec is None or (tool in book.refused and not anew):
             raise ToolNotFound(tool)
         sifted = await self._phases.sift(moment, caller, (spec,), turn)
         decision = await self._recorded(moment, caller, spec, sifted)
@@ -245,24 +250,14 @@ class Gate:
             book.grants[tool] = grant
             if spec.effect is _PURE and not self._phases.reads:
                 book.free[tool] = grant
-        return book, grant, True
-
-    async def _still_related(self, moment: Moment, grant: Grant) -> None:
-        """Others write relations too, and no revision of ours tells when."""
-        caller, spec = grant.caller, grant.spec
-        fresh = is_dangerous(spec)
-        if spec.name not in await self._phases.executable(moment, caller, [spec], fresh=fresh):
-            raise ToolNotFound(spec.name)
+        return book, grant
 
     async def _requested(
         self, book: Book, grant: Grant, args: dict[str, Any], turn: Turn | None
     ) -> Grant:
         """This very call, where the policy looks at more than who calls what."""
         caller, spec, key = grant.caller, grant.spec, None
-        try:
-            said = written(args)
-        except TypeError as error:
-            raise InvalidArguments(spec.name, [("", f"not JSON ({error})")]) from None
+        said = _exactly(spec, args)
         if self._phases.reads <= {ARGS}:
             key = spec.name, said
             answer = book.answers.get(key)
@@ -324,3 +319,11 @@ class Gate:
     @staticmethod
     def _tenant_has(moment: Moment, caller: Caller, spec: ToolSpec) -> bool:
         return registry.judge(caller, spec, moment.snapshot, moment.world).allowed
+
+
+def _exactly(spec: ToolSpec, args: dict[str, Any]) -> bytes:
+    """The arguments as a policy sees them; what no policy can be told is no argument."""
+    try:
+        return exactly(args)
+    except TypeError as error:
+        raise InvalidArguments(spec.name, [("", f"not JSON ({error})")]) from None

@@ -12,6 +12,12 @@ from toolgate.gate.policy import ARGS
 
 # So much of the arguments is kept with a decision; of more, only how much there was.
 _MOST_ARGS = 16_384
+_EXACTLY = (
+    orjson.OPT_SORT_KEYS
+    | orjson.OPT_PASSTHROUGH_DATETIME
+    | orjson.OPT_PASSTHROUGH_DATACLASS
+    | orjson.OPT_PASSTHROUGH_SUBCLASS
+)
 
 
 class Recorder:
@@ -50,6 +56,11 @@ class Recorder:
         )
         self._decisions.note(decision)
         return decision.id
+
+
+def exactly(value: object) -> bytes:
+    """The same bytes for the same value, and for no other. `TypeError` where it is not JSON."""
+    return orjson.dumps(value, option=_EXACTLY)
 
 
 def written(value: object) -> bytes:
