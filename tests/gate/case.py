@@ -122,8 +122,14 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
             name: getattr(self.caller, name)
             for name in ("tenant", "agent", "user", "persona", "roles", "session")
         }
-        task = msgspec.structs.asdict(self.caller.context)
-        context = Context(**task | {"facts": tuple(self.caller.context.facts.items())})
+        task = self.caller.context
+        context = Context(
+            read_only=task.read_only,
+            no_web=task.no_web,
+            allow=task.allow,
+            deny=task.deny,
+            facts=tuple(task.facts.items()),
+        )
         handed = [Delegation(**msgspec.structs.asdict(step)) for step in self.caller.delegation]
         return Caller(**fields, context=context, delegation=tuple(handed))
 

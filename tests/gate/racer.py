@@ -21,7 +21,7 @@ def say(word: str) -> None:
     sys.stdout.flush()
 
 
-async def asleep(_tenancy: Tenancy) -> None:
+async def asleep(self: Tenancy) -> None:
     """The guard, taken out."""
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from tests.gate.door import Answer, Door
 from tests.gate.random_worlds import module, opened
 from toolgate import Caller, Toolgate
-from toolgate.call import Context, Grant
+from toolgate.call import Context, Grant, Turn
 from toolgate.cli.main import app
 from toolgate.clock import utc_now
 from toolgate.errors import InvalidArguments, InvalidRequest, ToolNotFound
@@ -297,17 +297,12 @@ async def test_54_a_tool_that_is_hidden_and_called_by_name_is_as_missing_as_one_
             listed = await door.ask("GET", "/v1/tools", key)
             names = {tool["name"] for tool in listed.body["tools"]}
             assert ("timestamp" in names) is not hidden
-            answers = [
+            hers, nobodys = [
                 await door.ask("POST", "/v1/call", key, {"tool": name, "args": {}})
                 for name in ("timestamp", "no_tool_")
             ]
-            assert (_alike(*answers, "timestamp", "no_tool_")) is hidden
-
-
-def _alike(one: Answer, other: Answer, name: str, stranger: str) -> bool:
-    return one.status == other.status and one.text.replace(name, "X") == other.text.replace(
-        stranger, "X"
-    )
+            alike = hers.text.replace("timestamp", "X") == nobodys.text.replace("no_tool_", "X")
+            assert (hers.status == nobodys.status, alike) == (hidden, hidden)
 
 
 # 55
@@ -336,9 +331,9 @@ class Watched:
                 self.log.append(("granted", grant))
             return grant
 
-        async def handed(executor: Executor, grant: Grant, *given: Any) -> Any:
+        async def handed(executor: Executor, grant: Grant, args: Any, turn: Turn | None) -> Any:
             self.log.append(("ran", grant))
-            return await run(executor, grant, *given)
+            return await run(executor, grant, args, turn)
 
         monkeypatch.setattr(Gate, "decide", decided)
         monkeypatch.setattr(Gate, "known", remembered)
@@ -388,7 +383,7 @@ def test_55_the_command_line_passes_the_gate_exactly_once(
 
 # 56
 
-FOREIGN = [
+FOREIGN: list[tuple[str, str, dict[str, Any] | None]] = [
     ("GET", "agents?tenant={tenant}", None),
     ("PUT", "agents/billing", {"tenant": "{tenant}", "mode": "listed"}),
     ("DELETE", "agents/billing?tenant={tenant}", None),

@@ -67,7 +67,7 @@ ROUTES = [
     Asked(*AGENT[:2], {**ACME, "mode": "listed"}),
     Asked("DELETE", "agents/helper?tenant=acme", before=AGENT),
     Asked("GET", "flags?tenant=acme"),
-    Asked("PUT", "flags", {**ACME, "tool": "echo", "enabled": True}),
+    Asked("PUT", "flags", {**ACME, "tool": "echo", "enabled": False}),
     Asked("PUT", "activations", {**ACME, "agent": "billing", "tool": "echo"}),
     Asked("GET", "keys?tenant=acme"),
     Asked("POST", "keys", {**ACME, "role": "agent", "agent": "billing", "roles": ["clerk"]}),

@@ -149,7 +149,10 @@ def test_a_change_counts_from_the_next_request_on(house: House) -> None:
     assert house.server.call("echo", {"text": "x"}, key=key).status == 404
     flags = house.ask("admin", Asked("GET", "flags")).body
     assert (flags["tenants"]["acme"]["echo"], "echo" in flags["everyone"]) == (False, False)
-    assert house.ask("own", off, enabled=None).status == 200
+    for back in (None, True):
+        assert house.ask("own", off, enabled=back).status == 403, "not what an admin may have shut"
+    assert house.server.call("echo", {"text": "x"}, key=key).status == 404
+    assert house.ask("admin", off, tenant="acme", enabled=None).status == 200
     assert house.server.call("echo", {"text": "x"}, key=key).status == 200
     asks = {"agent": "billing", "tool": "echo", "overrides": {"requires_approval": True}}
     assert house.ask("own", Asked("PUT", "activations", asks)).status == 200

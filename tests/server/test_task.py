@@ -162,7 +162,7 @@ def test_what_a_client_claims_beyond_its_key_is_not_read(doors: Doors) -> None:
         is_problem(called, 404, "tool_not_found")
         fine = doors.server.ask("POST", "/v1/call", headers=sent, body={"tool": "look"})
         assert fine.status == 200, name
-    for field in ("role", "roles", "user", "persona", "tenant", "agent", "session", "delegation"):
+    for field in ("role", "roles", "user", "persona", "tenant", "agent", "delegation"):
         answer = doors.call("clerk", "look", **{field: "boss"})
         assert field in is_problem(answer, 400, "invalid_request")["detail"]
         inside = doors.call("clerk", "look", context={field: "boss"})

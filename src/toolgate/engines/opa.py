@@ -130,7 +130,13 @@ class Opa:
         """Well, when the last question was answered and the last policy was taken."""
         said = [f"{self._shown}: {self._outage}"] if self._outage else []
         problem = "\n".join([*said, *([self._problem] if self._problem else [])])
-        return Health(engine="opa", ok=not problem, problem=problem, revision=self.revision)
+        return Health(
+            engine="opa",
+            ok=not problem,
+            serves=not self._outage,
+            problem=problem,
+            revision=self.revision,
+        )
 
     async def close(self) -> None:
         """Stop bringing what is under way."""

@@ -83,7 +83,8 @@ class SpiceDB:
 
     def health(self) -> Health:
         """Well, when the last question was answered."""
-        return Health(engine="spicedb", ok=not self._problem, problem=self._problem)
+        well = not self._problem
+        return Health(engine="spicedb", ok=well, serves=well, problem=self._problem)
 
     async def probe(self) -> bool:
         """Ask about nobody, who may do nothing; what counts is that it answers."""

@@ -118,7 +118,7 @@ class Asking:
         asked = await self.question(Action.VIEW, moment, caller, None, None, turn)
         key = ""
         # While the engine is away, what it said to others before counts no more than here.
-        if not self.reads - {ARGS} and engine.health().ok:
+        if not self.reads - {ARGS} and engine.health().serves:
             key = self._shared_key(PHASE, moment, caller, specs)
         if not key:
             return await engine.visible(asked, specs)
@@ -137,7 +137,7 @@ class Asking:
             return frozenset(names)
         token = moment.world.tenant(caller.tenant).relations_token
         key = ""
-        if not fresh and engine.health().ok:
+        if not fresh and engine.health().serves:
             key = self._shared_key(relations.PHASE, moment, caller, specs)
 
         def ask() -> Awaitable[frozenset[str]]:

@@ -15,10 +15,11 @@ PER_CALL = frozenset({ARGS, HISTORY, TIME})
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """How an engine is doing. A policy that could not be taken leaves the last good one."""
+    """How an engine is doing. `serves`: it decides all the same, as by the last good policy."""
 
     engine: str
     ok: bool = True
+    serves: bool = True
     problem: str = ""
     revision: str = ""
 

@@ -30,7 +30,6 @@ Answer = tuple[int, bytes]
 _HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 _CALL = "/v1/call"
 _TOOLS = "/v1/tools/"
-_SHARED = frozenset({"redis"})
 
 
 class App:
@@ -128,14 +127,15 @@ class App:
         if path == "/healthz":
             return 200, b'{"status":"ok"}'
         sick = [one.source for one in self._gate.catalog.health() if not one.ok]
-        engines = [one.engine for one in self._gate.gate.health() if not one.ok]
-        # A node decides without what it shares with others; taking all of them out would not help.
-        is_ready = not sick and set(engines) <= _SHARED
+        engines = [one for one in self._gate.gate.health() if not one.ok]
+        # What decides all the same, by the last good policy or without what nodes share, is ready:
+        # taking every node out would not help.
+        is_ready = not sick and all(one.serves for one in engines)
         return (200 if is_ready else 503), orjson.dumps(
             {
                 "status": "degraded" if sick or engines else "ready",
                 "unhealthy_sources": len(sick),
-                "unhealthy_engines": engines,
+                "unhealthy_engines": [one.engine for one in engines],
             }
         )
 

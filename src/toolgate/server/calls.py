@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, cast
 from toolgate.call import Caller, Context, Output, Turn
 from toolgate.errors import InvalidRequest, ToolNotFound
 from toolgate.runtime import Runtime
-from toolgate.server.context import read_context
+from toolgate.server.context import read_context, read_session
 from toolgate.spec.names import for_model, from_model
 
-_KNOWN = frozenset({"tool", "args", "turn", "context"})
+_KNOWN = frozenset({"tool", "args", "turn", "session", "context"})
 _LATER = frozenset({"idempotency_key", "wait_s"})
 
 
@@ -19,15 +19,16 @@ class Asked(NamedTuple):
     args: dict[str, Any] | None
     turn: Turn | None
     context: Context
+    session: str
 
 
 def read_call(body: dict[str, Any]) -> Asked:
-    """Tool, arguments, turn and context, or `InvalidRequest` that says what to send."""
+    """Tool, arguments, turn, context and session, or `InvalidRequest` that says what to send."""
     for field in body.keys() - _KNOWN:
         if field in _LATER:
             raise InvalidRequest(f"{field!r} is not available in this version; leave it out.")
         raise InvalidRequest(
-            f"{field[:60]!r} is not known; a call has tool, args, turn and context."
+            f"{field[:60]!r} is not known; a call has tool, args, turn, session and context."
         )
     tool = body.get("tool")
     if not isinstance(tool, str) or not tool:
@@ -40,12 +41,13 @@ def read_call(body: dict[str, Any]) -> Asked:
         cast("dict[str, Any] | None", args),
         _turn(body.get("turn")),
         read_context(body.get("context")),
+        read_session(body.get("session")),
     )
 
 
 async def run_call(gate: Runtime, caller: Caller, asked: Asked) -> Output:
     """Run a tool by its name, or by the name that a list gave a model for it."""
-    tool, args, turn, _ = asked
+    tool, args, turn = asked[:3]
     try:
         return await gate.call(tool, args, caller=caller, turn=turn)
     except ToolNotFound:

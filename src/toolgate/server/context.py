@@ -8,6 +8,7 @@ from toolgate.call import NO_CONTEXT, Context
 from toolgate.errors import InvalidRequest
 from toolgate.tenancy.layer import check_selector
 
+_LONGEST_SESSION = 256
 _FLAGS = {"true": True, "false": False, "": True}
 _MOST_SELECTORS = 256
 _MOST_FACTS = 64
@@ -47,6 +48,20 @@ def read_context(given: Any) -> Context:
         deny=read.deny,
         facts=tuple(sorted(read.facts.items())),
     )
+
+
+def read_session(given: Any) -> str:
+    """The session that a request names."""
+    if given is None:
+        return ""
+    if not isinstance(given, str) or not given or len(given) > _LONGEST_SESSION:
+        raise InvalidRequest(f"'session' is a text of 1 to {_LONGEST_SESSION} characters.")
+    return given
+
+
+def session_of(agent: str, session: str) -> str:
+    """The name that a session goes by: no agent can speak in another one's."""
+    return f"{agent}/{session}" if session else ""
 
 
 def flag(name: str, given: str | None) -> bool:

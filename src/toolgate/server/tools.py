@@ -6,7 +6,7 @@ import msgspec
 
 from toolgate.call import Caller, Context
 from toolgate.errors import InvalidRequest
-from toolgate.server.context import flag
+from toolgate.server.context import flag, read_session, session_of
 from toolgate.server.request import Request
 from toolgate.spec.export import FORMATS, export, native
 from toolgate.spec.json_object import parse_object
@@ -70,7 +70,6 @@ def _about(request: Request) -> Caller:
         user=asked.get("user", ""),
         persona=asked.get("persona", ""),
         roles=_listed(asked.get("role", "")),
-        session=asked.get("session", ""),
     )
 
 
@@ -98,8 +97,10 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _in_task(caller: Caller, request: Request) -> Caller:
-    """The caller in the task that the query describes, if it describes one."""
+    """The caller in the task and session that the query describes, if it describes one."""
     read_only, no_web = (flag(name, request.query.get(name)) for name in ("read_only", "no_web"))
-    if not read_only and not no_web:
+    session = session_of(caller.agent, read_session(request.query.get("session")))
+    if not read_only and not no_web and not session:
         return caller
-    return msgspec.structs.replace(caller, context=Context(read_only=read_only, no_web=no_web))
+    context = Context(read_only=read_only, no_web=no_web)
+    return msgspec.structs.replace(caller, context=context, session=session)

@@ -62,7 +62,12 @@ class TableRelations:
             return frozenset()
         question = _SINGLE if single else _LISTED
         try:
-            rows = await self._database.ask(question, asked)
+            rows = (
+                await self._database.ask(question, asked)
+                if single
+                # A list may be long.
+                else await self._database.read(lambda on: _rows(on, question, asked))
+            )
             # The subject itself counts too. Among so few, none can be farther than the bound.
             if rows and rows[0][4] > MOST_MEMBERSHIPS + 1:
                 rows = await self._database.read(lambda on: _within_bound(on, question, asked))
@@ -76,7 +81,8 @@ class TableRelations:
 
     def health(self) -> Health:
         """Well, when the last question was answered."""
-        return Health(engine="store", ok=not self._problem, problem=self._problem)
+        well = not self._problem
+        return Health(engine="store", ok=well, serves=well, problem=self._problem)
 
 
 def _within_bound(

@@ -28,6 +28,8 @@ _MOST_TOGETHER = 256
 _READERS = 2
 _BUSY_MS = 5_000
 _TRY_AGAIN = 0.01
+# A commit that takes longer is not the disk's usual way.
+_STUCK_NS = 100_000_000
 
 
 class Sqlite:
@@ -39,6 +41,11 @@ class Sqlite:
             _make_private(path)
         self._closed = False
         self._engine = _engine(path)
+        # For single statements, on the loop's own thread: a thread's answer costs ten times what
+        # the row does. It is in memory, or nearly; a disk that hangs hangs the writer first, and
+        # from then on nobody looks from here.
+        self._glance: Connection | None = None
+        self._writing_ns = 0
         self._readers = None if path is None else Readers(self._engine, _READERS)
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write, name="toolgate-write", daemon=True)
@@ -59,7 +66,15 @@ class Sqlite:
         work = partial(_asked, question, values)
         if self._readers is None:
             return await self.write(work)
-        return await self._readers.ask(work)
+        # The others' turn. And whoever cannot wait finds out each time, not now and then.
+        await asyncio.sleep(0)
+        if self._glance is None or self._is_stuck():
+            return await self._asked_behind(self._readers, work)
+        try:
+            return work(self._glance)
+        except sqlite3.Error:
+            # Busy, perhaps, or broken: a reader can wait, and knows what to say.
+            return await self._asked_behind(self._readers, work)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Queue the work; the future is resolved after the commit that holds it.
@@ -80,10 +95,27 @@ class Sqlite:
             self._jobs.put(None)
         await asyncio.to_thread(self._finish)
 
+    async def _asked_behind(self, readers: Readers, work: Callable[[Connection], T]) -> T:
+        found = await readers.read(work)
+        if self._glance is None and not self._closed:
+            glance = await readers.read(lambda _: _glancing(self._engine))
+            if self._glance is None:
+                self._glance = glance
+            else:
+                glance.close()
+        return found
+
+    def _is_stuck(self) -> bool:
+        begun_ns = self._writing_ns
+        return begun_ns != 0 and clock.monotonic_ns() - begun_ns > _STUCK_NS
+
     def _finish(self) -> None:
         self._writer.join()
         if self._readers is not None:
             self._readers.close()
+        if self._glance is not None:
+            self._glance.close()
+            self._glance = None
         self._engine.dispose()
 
     def _write(self) -> None:
@@ -101,6 +133,7 @@ class Sqlite:
                 return
 
     def _commit(self, batch: list[Job]) -> None:
+        self._writing_ns = clock.monotonic_ns()
         try:
             with self._engine.connect() as connection:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -108,6 +141,7 @@ class Sqlite:
                 connection.commit()
         except BaseException as error:  # noqa: BLE001  those who wait must hear it
             answers = [Answer(job, None, error) for job in batch]
+        self._writing_ns = 0
         give(answers)
 
 
@@ -131,6 +165,13 @@ def _asked(
 ) -> Sequence[Sequence[Any]]:
     named = {str(number): value for number, value in enumerate(values, 1)}
     return driver_of(connection).execute(question, named).fetchall()
+
+
+def _glancing(engine: Engine) -> Connection:
+    """A connection that waits for nobody."""
+    connection = engine.connect()
+    driver_of(connection).execute("PRAGMA busy_timeout = 0")
+    return connection
 
 
 def _engine(path: Path | None) -> Engine:

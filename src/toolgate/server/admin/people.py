@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from toolgate.errors import PermissionDenied
 from toolgate.server.admin.desk import Desk, Nothing, OfTenant, Signed, SignedOfTenant, beyond
 from toolgate.tenancy.capsule import Mode
 from toolgate.tenancy.keys import Key, Role
@@ -108,6 +109,13 @@ async def list_flags(desk: Desk, _: OfTenant) -> Any:
 async def put_flag(desk: Desk, given: Flag) -> Any:
     """`PUT flags` `{tool, enabled, tenant?}`."""
     tenant = desk.tenant
+    if given.enabled is not False and not desk.has_all:
+        # What was switched off for a tenant, or for everyone, its own admin cannot switch on.
+        raise PermissionDenied(
+            "The key of one tenant can switch a tool off, not on again; use an admin's key.",
+            phase="door",
+            reason="the key's role",
+        )
     if tenant:
         await desk.tenancy.set_tenant_tool(tenant, given.tool, given.enabled)
     else:
