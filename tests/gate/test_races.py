@@ -9,6 +9,7 @@ import pytest
 
 from tests.house import open_gate
 from toolgate import Toolgate
+from toolgate.tenancy.layer import Layer
 
 RACER = Path(__file__).with_name("racer.py")
 PROCESSES = 4
@@ -45,13 +46,18 @@ async def end(racers: list[Process]) -> None:
 
 
 async def put(gate: Toolgate, number: int, *, enabled: bool) -> None:
-    """A way to revoke for each round: the agent's, the tenant's, everyone's."""
-    if number % 3 == 0:
+    """A way to revoke for each round: the agent's, the tenant's, everyone's, a layer."""
+    way = number % 4
+    if way == 0:
         await gate.tenancy.activate("acme", "billing", "effect", enabled=enabled)
-    elif number % 3 == 1:
-        await gate.tenancy.set_tenant_tool("acme", "effect", enabled)
-    else:
+    elif way == 1:
+        # Taken back, since a tenant's yes would stand against the no for everyone.
+        await gate.tenancy.set_tenant_tool("acme", "effect", None if enabled else False)
+    elif way == 2:
         await gate.tenancy.set_tool("effect", enabled)
+    else:
+        layer = None if enabled else Layer(deny=("effect",))
+        await gate.tenancy.set_layer("shut", layer, tenant="acme")
 
 
 async def run(gate: Toolgate, racers: list[Process], rounds: int) -> list[str]:

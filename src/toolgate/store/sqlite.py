@@ -45,6 +45,7 @@ class Sqlite:
         # the row does. It is in memory, or nearly; a disk that hangs hangs the writer first, and
         # from then on nobody looks from here.
         self._glance: Connection | None = None
+        self._opening = threading.Lock()
         self._writing_ns = 0
         self._readers = None if path is None else Readers(self._engine, _READERS)
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -61,13 +62,13 @@ class Sqlite:
 
     async def ask(self, question: str, values: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
         """One statement sees one moment: it needs no transaction of ours."""
+        # The others' turn. And whoever cannot wait finds out each time, not now and then.
+        await asyncio.sleep(0)
         if self._closed:
             raise closed()
         work = partial(_asked, question, values)
         if self._readers is None:
             return await self.write(work)
-        # The others' turn. And whoever cannot wait finds out each time, not now and then.
-        await asyncio.sleep(0)
         if self._glance is None or self._is_stuck():
             return await self._asked_behind(self._readers, work)
         try:
@@ -98,12 +99,13 @@ class Sqlite:
     async def _asked_behind(self, readers: Readers, work: Callable[[Connection], T]) -> T:
         found = await readers.read(work)
         if self._glance is None and not self._closed:
-            glance = await readers.read(lambda _: _glancing(self._engine))
-            if self._glance is None:
-                self._glance = glance
-            else:
-                glance.close()
+            await readers.read(self._open_glance)
         return found
+
+    def _open_glance(self, _: Connection) -> None:
+        with self._opening:
+            if self._glance is None:
+                self._glance = _glancing(self._engine)
 
     def _is_stuck(self) -> bool:
         begun_ns = self._writing_ns
@@ -170,6 +172,8 @@ def _asked(
 def _glancing(engine: Engine) -> Connection:
     """A connection that waits for nobody."""
     connection = engine.connect()
+    # Not for the pool: others do wait.
+    connection.detach()
     driver_of(connection).execute("PRAGMA busy_timeout = 0")
     return connection
 
