@@ -97,6 +97,32 @@ def test_only_the_runtime_hands_a_grant_to_the_executor() -> None:
     assert makers == {"runtime.py"}
 
 
+@pytest.mark.req("X1", "G1")
+def test_every_entry_that_can_run_a_tool_is_one_that_is_swept() -> None:
+    """A new one belongs into `tests/gate/test_attacks.py`, case 55, which walks through each."""
+    way = re.compile(r"(.*\.)?(gate|runtime|house|toolgate)\.call|self\._run|self\.call|box\.call")
+    entries = {
+        name_of(path) for path in MODULES if any(way.fullmatch(call) for call in calls(path))
+    }
+    assert entries == {"cli/call.py", "server/calls.py", "toolbox.py"}
+
+
+@pytest.mark.req("X1", "G1")
+def test_a_call_is_decided_in_the_function_that_hands_it_on() -> None:
+    [call] = [
+        node
+        for node in ast.walk(tree(SOURCE / "runtime.py"))
+        if isinstance(node, ast.AsyncFunctionDef) and node.name == "call"
+    ]
+    made = [ast.unparse(node.func) for node in ast.walk(call) if isinstance(node, ast.Call)]
+    for once in ("self.gate.known", "self.gate.decide", "self._executor.run"):
+        assert made.count(once) == 1
+    [handed] = [
+        node for node in ast.walk(call) if isinstance(node, ast.Return) and node.value is not None
+    ]
+    assert ast.unparse(handed).startswith("return await self._executor.run(grant, ")
+
+
 TIME = {
     *(
         f"time.{name}{suffix}"

@@ -170,10 +170,8 @@ def _asked(
 
 
 def _glancing(engine: Engine) -> Connection:
-    """A connection that waits for nobody."""
+    """A connection that waits for nobody. Kept to the end: in the pool it would be another's."""
     connection = engine.connect()
-    # Not for the pool: others do wait.
-    connection.detach()
     driver_of(connection).execute("PRAGMA busy_timeout = 0")
     return connection
 
