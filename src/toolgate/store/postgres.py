@@ -27,6 +27,8 @@ _AWAY = (
     OSError,
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
+    # A connection that was lost in the middle of a statement.
+    asyncpg.InternalClientError,
 )
 
 
