@@ -478,7 +478,7 @@ async def test_a_function_that_is_not_there_makes_one_tool_unusable_and_no_other
     text = f"tools: [{{name: odd, provider: python, config: {config}, effect: pure}}]"
     (tmp_path / "tools" / "odd.yaml").write_text(text, "utf-8")
     async with open_gate(tmp_path) as gate:
-        assert says in gate.explain("odd", caller=ME).deciding.reason
+        assert says in (await gate.explain("odd", caller=ME)).deciding.reason
         with pytest.raises(ToolNotFound):
             await gate.call("odd", caller=ME)
         assert (await gate.call("echo", {"text": "x"}, caller=ME)).ok

@@ -59,8 +59,8 @@ def entry(module: str, function: str, more: str) -> str:
     return f"{{name: it, config: {{module: {module}, function: {function}}}, {more}}}"
 
 
-def reason(gate: Toolgate) -> str:
-    return gate.explain("it", caller=ME).deciding.reason
+async def reason(gate: Toolgate) -> str:
+    return (await gate.explain("it", caller=ME)).deciding.reason
 
 
 @pytest.mark.req("S6", "C1")
@@ -81,7 +81,7 @@ async def test_a_definition_cannot_take_away_the_care_that_the_function_asks_for
 ) -> None:
     written(tmp_path, "careless", entry("careless", function, fields))
     async with open_gate(tmp_path) as gate:
-        assert says in reason(gate)
+        assert says in await reason(gate)
         with pytest.raises(ToolNotFound):
             await gate.call("it", caller=ME)
 
@@ -96,7 +96,7 @@ async def test_a_definition_that_becomes_weaker_is_told_at_the_next_reload(tmp_p
         await gate.catalog.reload()
         with pytest.raises(ToolNotFound):
             await gate.call("it", caller=ME)
-        assert "the function says effect: irreversible" in reason(gate)
+        assert "the function says effect: irreversible" in await reason(gate)
         written(tmp_path, "weakened", careful)
         await gate.catalog.reload()
         assert (await gate.call("it", caller=ME)).status == "pending_approval"
@@ -143,7 +143,7 @@ async def test_a_schema_that_cannot_fit_its_function_makes_the_tool_unusable(
 ) -> None:
     written(tmp_path, "unfit", entry("unfit", function, f"effect: pure, input_schema: {schema}"))
     async with open_gate(tmp_path) as gate:
-        assert says in reason(gate)
+        assert says in await reason(gate)
         with pytest.raises(ToolNotFound):
             await gate.call("it", {"b": 1}, caller=ME)
 
@@ -186,7 +186,7 @@ async def test_a_module_that_cannot_be_imported_makes_one_tool_unusable_and_no_o
     written(tmp_path, module, entry(module, "act", "effect: pure"))
     (tmp_path / f"{module}.py").write_text(source, "utf-8")
     async with open_gate(tmp_path) as gate:
-        assert says in reason(gate)
+        assert says in await reason(gate)
         assert (await gate.call("echo", {"text": "still here"}, caller=ME)).ok
 
 
@@ -205,7 +205,7 @@ async def test_what_is_no_function_makes_the_tool_unusable(
 ) -> None:
     written(tmp_path, "shapes", entry("shapes", function, "effect: pure"))
     async with open_gate(tmp_path) as gate:
-        assert says in reason(gate)
+        assert says in await reason(gate)
 
 
 @pytest.mark.req("C2", "P1")
@@ -220,8 +220,8 @@ async def test_a_definition_that_names_no_function_is_loaded_and_says_what_to_wr
         "{name: file_reader, tool_type: shell, implementation_config: {command: ls}}",
     )
     async with open_gate(tmp_path) as gate:
-        assert reason(gate) == (
+        assert await reason(gate) == (
             "config names no module and function; write config: {module: MODULE, function: NAME}"
         )
-        found = gate.explain("file_reader", caller=ME).deciding.reason
+        found = (await gate.explain("file_reader", caller=ME)).deciding.reason
         assert found == "no provider 'shell' is available"
