@@ -1,7 +1,7 @@
 """A real OPA server: it has our policy whole or decides nothing, and decides as we do."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from typing import Any
 
 import aiohttp
@@ -18,6 +18,7 @@ from toolgate.engines.guard import Guarded
 from toolgate.engines.modules import build
 from toolgate.engines.opa import Opa
 from toolgate.engines.opa_push import module_id
+from toolgate.engines.opa_server import OpaServer
 from toolgate.engines.rego import Rego
 from toolgate.errors import InvalidPolicy, PolicyUnavailable
 from toolgate.gate.policy import PER_CALL
@@ -182,11 +183,11 @@ async def test_a_policy_that_the_server_has_by_itself_is_used_as_it_is(
     assert await policy.visible(listed(), [tool("echo"), tool("fetch")]) == {"echo"}
 
 
-@pytest.mark.req("G7")
-@pytest.mark.parametrize(
-    "odd", ["../allow", "a%2f..%2fb", 'x"y', "a?b=c", "#", "\u202e", "a/b;c\r\nd"]
-)
-async def test_no_name_alters_what_is_asked(client: HttpClient, odd: str) -> None:
+ODD = ["../allow", "a%2f..%2fb", 'x"y', "a?b=c", "#", "\u202e", "a/b;c\r\nd"]
+
+
+async def paths_of_a_question(client: HttpClient, odd: str) -> list[tuple[str, str]]:
+    """What a server sees of the address when every name in a call is this one."""
     seen: list[tuple[str, str]] = []
 
     async def record(request: web.Request) -> web.Response:
@@ -208,7 +209,33 @@ async def test_no_name_alters_what_is_asked(client: HttpClient, odd: str) -> Non
         assert await policy.allows(document)
     finally:
         await runner.cleanup()
-    assert seen == [("POST", "/v1/data/toolgate_gate/call")]
+    return seen
+
+
+@pytest.mark.req("G7")
+@pytest.mark.parametrize("odd", ["pay", *ODD])
+async def test_no_name_alters_what_is_asked(client: HttpClient, odd: str) -> None:
+    assert await paths_of_a_question(client, odd) == [("POST", "/v1/data/toolgate_gate/call")]
+
+
+@pytest.mark.req("G7")
+@pytest.mark.parametrize("odd", ODD)
+async def test_a_path_with_the_name_in_it_would_ask_something_else(
+    client: HttpClient, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    """The guard-off control."""
+    original = OpaServer.ask
+
+    async def named(
+        server: OpaServer, rule: str, document: Mapping[str, Any], *, most: int
+    ) -> object:
+        return await original(server, f"{rule}/{document['tool']['name']}", document, most=most)
+
+    monkeypatch.setattr(OpaServer, "ask", named)
+    [(_method, path)] = await paths_of_a_question(client, odd)
+    assert path != "/v1/data/toolgate_gate/call"
+    if odd == "../allow":
+        assert path == "/v1/data/toolgate_gate/allow", "another rule than the one that decides"
 
 
 @pytest.mark.req("G7")

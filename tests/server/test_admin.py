@@ -1,6 +1,7 @@
 """`/v1/admin/`: who may ask what, that it stays in its tenant, and that it is on record."""
 
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,50 @@ def test_who_may_ask_what(house: House, asked: Asked) -> None:
         house.prepare(asked)
         told[who] = house.ask(who, asked).status
     assert told == expected
+
+
+# By who is kept back: the code without the guard, which then lets them do what an admin does.
+GUARDS_OFF = {
+    "own": (
+        "from toolgate.server.admin import desk, routes\n"
+        "desk.reaches_all = routes.reaches_all = lambda request: True\n"
+    ),
+    "other": (
+        "from toolgate.server.admin.desk import Desk\n"
+        "Desk.tenant = property(lambda desk: desk.asked or desk.request.key.tenant)\n"
+    ),
+    "agent": (
+        "from toolgate.server.request import Request\n"
+        "Request.is_admin = True\n"
+    ),
+    "nobody": (
+        "from toolgate.server import app\n"
+        "app.authenticate = lambda header, world: next(\n"
+        "    key for key in world.keys.values() if key.role == 'admin')\n"
+    ),
+}
+
+
+@pytest.mark.req("V2", "V3")
+@pytest.mark.parametrize("who", GUARDS_OFF)
+def test_each_guard_is_what_keeps_them_back(tmp_path: Path, who: str) -> None:
+    """The guard-off control: each of them lets through whom it kept back, and nobody else."""
+    keys = prepare(tmp_path)
+    opened = {
+        "own": [one for one in ROUTES if one.house],
+        "other": [one for one in ROUTES if one.of_tenant and not one.house],
+        "agent": [one for one in ROUTES if not one.house],
+        "nobody": ROUTES,
+    }[who]
+    with Serving(tmp_path, before=GUARDS_OFF[who]) as server:
+        house = House(server, keys)
+        told: dict[str, int] = {}
+        for asked in opened:
+            house.prepare(asked)
+            told[str(asked)] = house.ask(who, asked).status
+        assert told == dict.fromkeys(told, 200)
+        for other in GUARDS_OFF.keys() - {who, "own"} if who == "own" else {"agent", "nobody"} - {who}:
+            assert house.ask(other, ROUTES[0]).status in {401, 403} or who == "nobody"
 
 
 @pytest.mark.req("V3")

@@ -40,6 +40,24 @@ CLAIMS = {
     "Roles": "boss",
 }
 
+# A door that takes what a header says for what the key says.
+BELIEVING = """\
+import msgspec
+from toolgate.server import app
+from toolgate.server.auth import caller_of
+told, answer = {}, app.App._answer
+async def answered(self, scope, receive):
+    headers = dict(scope["headers"])
+    told.clear()
+    for header, field in ((b"x-roles", "roles"), (b"roles", "roles"), (b"x-user", "user")):
+        if header in headers:
+            text = headers[header].decode()
+            told[field] = (text,) if field == "roles" else text
+    return await answer(self, scope, receive)
+app.App._answer = answered
+app.caller_of = lambda key: msgspec.structs.replace(caller_of(key), **told)
+"""
+
 
 class Doors(NamedTuple):
     server: Serving
@@ -76,13 +94,17 @@ async def _prepare(root: Path) -> dict[str, str]:
         return {name: fresh.secret for name, fresh in made.items()}
 
 
-@pytest.fixture(scope="module")
-def doors(tmp_path_factory: pytest.TempPathFactory) -> Generator[Doors]:
-    root = tmp_path_factory.mktemp("task")
+def _house(root: Path) -> dict[str, str]:
     for folder, name, text in (("tools", "mine.yaml", TOOLS), ("policies", "mine.rego", RULES)):
         (root / folder).mkdir()
         (root / folder / name).write_text(text, "utf-8")
-    keys = asyncio.run(_prepare(root))
+    return asyncio.run(_prepare(root))
+
+
+@pytest.fixture(scope="module")
+def doors(tmp_path_factory: pytest.TempPathFactory) -> Generator[Doors]:
+    root = tmp_path_factory.mktemp("task")
+    keys = _house(root)
     with Serving(root) as server:
         yield Doors(server, keys)
 
@@ -167,6 +189,23 @@ def test_what_a_client_claims_beyond_its_key_is_not_read(doors: Doors) -> None:
         assert field in is_problem(answer, 400, "invalid_request")["detail"]
         inside = doors.call("clerk", "look", context={field: "boss"})
         assert field in is_problem(inside, 400, "invalid_request")["detail"]
+
+
+@pytest.mark.req("G5", "V3")
+def test_a_door_that_read_the_claims_would_open_more_and_less(tmp_path: Path) -> None:
+    """The guard-off control."""
+    keys = _house(tmp_path)
+    with Serving(tmp_path, before=BELIEVING) as server:
+        for name in ("X-Roles", "Roles"):
+            sent = {"Authorization": f"Bearer {keys['clerk']}", name: "boss"}
+            listed = server.ask("GET", "/v1/tools", headers=sent).body["tools"]
+            assert {"look", "pay"} <= {tool["name"] for tool in listed}
+            called = server.ask("POST", "/v1/call", headers=sent, body={"tool": "pay"})
+            assert (called.status, called.body["ok"]) == (200, True)
+        sent = {"Authorization": f"Bearer {keys['agent']}", "X-User": "ann"}
+        away = server.ask("POST", "/v1/call", headers=sent, body={"tool": "look"})
+        is_problem(away, 403, "permission_denied")
+        assert server.call("pay", key=keys["clerk"]).status == 404, "it is the claim that opens it"
 
 
 @pytest.mark.req("V3", "G3")
