@@ -1,12 +1,12 @@
 """A policy that looks back: only what this session has looked up may be refunded, and once."""
 
 import asyncio
+import tempfile
 from pathlib import Path
 
 from toolgate import Caller, CallRefused, Toolgate, tool
 
 POLICIES = Path(__file__).parent / "policies" / "refund-only-what-was-looked-up"
-Path("toolgate.toml").write_text(f'[policy]\npath = "{POLICIES}"\n', "utf-8")
 
 
 @tool(effect="pure")
@@ -21,8 +21,8 @@ async def refund_order(order_id: str) -> str:
     return f"{order_id} is paid back"
 
 
-async def main() -> None:
-    async with Toolgate.open("toolgate.toml") as gate:
+async def main(settings: Path) -> None:
+    async with Toolgate.open(settings) as gate:
         gate.add(get_order, refund_order)
         agent = Caller(tenant="acme", agent="support", session="s-1")
 
@@ -44,4 +44,7 @@ async def main() -> None:
             print(f"{verdict.phase:9} {verdict.rule:8} {verdict.allowed!s:5} {verdict.reason}")
 
 
-asyncio.run(main())
+with tempfile.TemporaryDirectory() as folder:
+    file = Path(folder, "toolgate.toml")
+    file.write_text(f'[policy]\npath = "{POLICIES}"\n', "utf-8")
+    asyncio.run(main(file))

@@ -1,11 +1,10 @@
 """Relations: a tool is for its owners and executors, directly or through a group or an agent."""
 
 import asyncio
+import tempfile
 from pathlib import Path
 
 from toolgate import Caller, Toolgate, tool
-
-Path("toolgate.toml").write_text('[relations]\nengine = "store"\n', "utf-8")
 
 
 @tool(effect="irreversible")
@@ -19,8 +18,8 @@ async def invoices() -> list[str]:
     return ["I-1"]
 
 
-async def main() -> None:
-    async with Toolgate.open("toolgate.toml") as gate:
+async def main(settings: Path) -> None:
+    async with Toolgate.open(settings) as gate:
         gate.add(pay, invoices)
         await gate.tenancy.by("ops:eve", "finance starts").relate(
             "acme",
@@ -44,4 +43,7 @@ async def main() -> None:
         print("to allow it:", *why.remedies)
 
 
-asyncio.run(main())
+with tempfile.TemporaryDirectory() as folder:
+    file = Path(folder, "toolgate.toml")
+    file.write_text('[relations]\nengine = "store"\n', "utf-8")
+    asyncio.run(main(file))

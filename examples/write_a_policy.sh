@@ -1,4 +1,7 @@
-# In examples/project, with examples/policies beside it.
+# A policy is checked, tested and asked why. In a fresh copy of examples/project.
+set +e # a command that answers no exits with 1; what follows is run all the same
+copy=$(mktemp -d) && cp -r "$(dirname "$0")"/* "$copy" || exit 1
+cd "$copy/project" && rm -rf .toolgate policies || exit 1
 cp -r ../policies/guests-read-only policies
 toolgate policy check
 toolgate policy test

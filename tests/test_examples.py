@@ -6,7 +6,7 @@ pages. Read the difference: it is what users will see.
 
 import os
 import re
-import shutil
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -25,6 +25,12 @@ SETTINGS = sorted(EXAMPLES.glob("settings/*.toml"))
 BLOCK = re.compile(r"(<!-- (?:file|output): \S+ -->\n)?```(\w*)\n", re.MULTILINE)
 # Blocks that show a shape rather than an example: a tree, a table of text, a diagram.
 SHAPES = {"text", "mermaid"}
+# How every script begins, after the line that says what it shows: it changes no file of ours.
+START = (
+    "set +e # a command that answers no exits with 1; what follows is run all the same",
+    'copy=$(mktemp -d) && cp -r "$(dirname "$0")"/* "$copy" || exit 1',
+    'cd "$copy/project" && rm -rf .toolgate policies || exit 1',
+)
 # What differs from run to run, and what stands for it.
 PASSING = (
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "2026-11-15 12:00:00"),
@@ -36,10 +42,14 @@ PASSING = (
 def printed(command: list[str], cwd: Path, *, errors: bool = False) -> str:
     """What a command prints in a folder, with our scripts on its path."""
     scripts = Path(sys.executable).parent
+    copies = cwd.with_name(f"{cwd.name}-copies")
+    copies.mkdir(exist_ok=True)
     environment = {
         "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
         "NO_COLOR": "1",
         "LOGNAME": "ann",
+        # Where the scripts make their copies, and the programs their settings.
+        "TMPDIR": str(copies),
     }
     done = subprocess.run(
         command,
@@ -59,22 +69,36 @@ def printed(command: list[str], cwd: Path, *, errors: bool = False) -> str:
 
 
 def told_by(example: Path, folder: Path) -> str:
-    """What a program prints in an empty folder, or a script line by line in the project."""
+    """What a program prints, or a script with each of its lines before what that line prints."""
     if example.suffix == ".py":
         return printed([sys.executable, str(example)], folder)
-    clutter = shutil.ignore_patterns("__pycache__", ".toolgate")
-    for name in ("project", "policies", "refused"):
-        shutil.copytree(EXAMPLES / name, folder / name, ignore=clutter)
-    lines = [line for line in example.read_text("utf-8").splitlines() if not line.startswith("#")]
-    return "".join(
-        f"$ {line}\n" + printed(["sh", "-c", line], folder / "project", errors=True)
-        for line in lines
-    )
+    lines = example.read_text("utf-8").splitlines()
+    shown = [
+        f"printf '%s\\n' {shlex.quote(f'$ {line}')}\n{line}" for line in lines[1 + len(START) :]
+    ]
+    whole = "\n".join((*START, *shown))
+    # `-e`, because a reader may have it on, and the script is to go on all the same.
+    return printed(["sh", "-e", "-c", whole, str(example)], folder, errors=True)
 
 
 @pytest.mark.parametrize("example", [*PROGRAMS, *SCRIPTS], ids=lambda path: path.name)
 def test_an_example_prints_what_the_docs_show(example: Path, tmp_path: Path) -> None:
     assert told_by(example, tmp_path) == example.with_suffix(".out").read_text("utf-8")
+
+
+@pytest.mark.parametrize("example", PROGRAMS, ids=lambda path: path.name)
+def test_a_program_leaves_nothing_but_the_default_store_where_it_is_run(
+    example: Path, tmp_path: Path
+) -> None:
+    printed([sys.executable, str(example)], tmp_path)
+    assert {found.name for found in tmp_path.iterdir()} <= {".toolgate"}
+
+
+@pytest.mark.parametrize("example", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_begins_with_a_copy_of_its_own(example: Path) -> None:
+    says, *begins = example.read_text("utf-8").splitlines()[: 1 + len(START)]
+    assert says.startswith("# ")
+    assert tuple(begins) == START
 
 
 def test_no_two_examples_share_what_they_print() -> None:
@@ -132,7 +156,9 @@ def write() -> None:
     """Write down what every example prints."""
     for example in (*PROGRAMS, *SCRIPTS):
         with tempfile.TemporaryDirectory() as folder:
-            example.with_suffix(".out").write_text(told_by(example, Path(folder)), "utf-8")
+            place = Path(folder, "here")
+            place.mkdir()
+            example.with_suffix(".out").write_text(told_by(example, place), "utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from toolgate.call import Action
-from toolgate.errors import InvalidPolicy
+from toolgate.bootstrap import Toolgate
+from toolgate.errors import InvalidPolicy, SettingsInvalid
 from toolgate.policies import check_policy, policy_at, run_cases
 from toolgate.settings import Policy, Settings
 
@@ -54,6 +55,32 @@ def test_another_folder_can_be_meant_and_has_to_be_there(tmp_path: Path) -> None
 
 
 @pytest.mark.req("G3")
+@pytest.mark.parametrize("file", [False, True])
+async def test_a_folder_that_the_settings_name_has_to_be_there(tmp_path: Path, file: bool) -> None:
+    settings = Settings(root=tmp_path, policy=Policy(path="policys"))
+    if file:
+        (tmp_path / "policys").write_text(RULE, "utf-8")
+    with pytest.raises(SettingsInvalid, match="policy.path: there is no folder 'policys'") as told:
+        check_policy(settings)
+    assert str(tmp_path) not in told.value.message
+    with pytest.raises(SettingsInvalid, match="policy.path"):
+        async with Toolgate.open(settings):
+            pass
+    (tmp_path / "policys").unlink(missing_ok=True)
+    write(tmp_path / "policys", mine__rego=RULE)
+    assert check_policy(settings).files == 1
+    async with Toolgate.open(Settings(root=tmp_path)) as gate:
+        assert gate.gate.health()[0].ok, "nobody has named the default one"
+
+
+@pytest.mark.req("G3")
+def test_files_of_data_are_counted_too(tmp_path: Path) -> None:
+    write(tmp_path / "policies", a__json="{}", b__yaml="shop: {x: 1}", cases__yaml=CASES)
+    found = check_policy(Settings(root=tmp_path))
+    assert (found.files, found.documents, found.problems) == (0, 2, ())
+
+
+@pytest.mark.req("G3")
 def test_settings_say_whether_the_bundled_policy_counts(tmp_path: Path) -> None:
     write(tmp_path / "policies", mine__rego=RULE)
     alone = Settings(root=tmp_path, policy=Policy(bundled=False))
@@ -89,6 +116,12 @@ async def test_cases_are_found_in_the_folder_or_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidPolicy) as wrong:
         await run_cases(settings, None, [])
     assert "inner/some_cases.yaml: x: " in wrong.value.message
+    write(folder / "inner", some_cases__yaml="- {notte: x}")
+    with pytest.raises(InvalidPolicy, match=r"did you mean 'note'\?$"):
+        await run_cases(settings, None, [])
+    write(folder / "inner", some_cases__yaml="- {note: x}")
+    with pytest.raises(InvalidPolicy, match=r"allow or deny\.$"):
+        await run_cases(settings, None, [])
     assert str(tmp_path) not in wrong.value.message
     elsewhere = write(tmp_path / "elsewhere", named__yaml=CASES) / "named.yaml"
     assert len(await run_cases(settings, None, [elsewhere, elsewhere])) == 2, "once each"

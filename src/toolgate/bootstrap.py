@@ -242,7 +242,7 @@ async def _probe(gate: Gate) -> None:
 async def _look_at_files(policy: Keeper, every: float) -> None:
     while True:
         await asyncio.sleep(every)
-        policy.look()
+        await policy.look()
 
 
 def _keep_doing(work: Coroutine[Any, Any, None], stack: AsyncExitStack) -> None:

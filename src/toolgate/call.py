@@ -49,6 +49,11 @@ def _is_fact(fact: object) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
+# A context is remembered with what was decided in it.
+_MOST_SELECTORS = 64
+_MOST_TOLD = 4_096
+
+
 class Action(StrEnum):
     """What a caller wants with a tool: to see it, to run it, to add it."""
 
@@ -78,6 +83,13 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidRequest(
                 "'facts' of a context are a tuple of texts with a text, number or flag: "
                 "(('urgent', True),)."
+            )
+        told = sum(len(name) + len(str(value)) for name, value in self.facts)
+        selectors = (*(self.allow or ()), *self.deny)
+        if told > _MOST_TOLD or len(selectors) > _MOST_SELECTORS:
+            raise InvalidRequest(
+                f"A context holds at most {_MOST_SELECTORS} selectors, and facts of "
+                f"{_MOST_TOLD:,} characters in all."
             )
 
     def __eq__(self, other: object) -> bool:
@@ -133,6 +145,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
             raise InvalidRequest("The roles of a Caller are a tuple of texts: ('finance',).")
         if type(self.context) is not Context:
             raise InvalidRequest("The context of a Caller is a Context(read_only=True).")
+        if any(type(step) is not Delegation for step in self.delegation):
+            raise InvalidRequest("The delegation of a Caller comes from `caller.delegate(…)`.")
         if len(self.delegation) > _MOST_STEPS:
             raise InvalidRequest(f"A task can be handed on {_MOST_STEPS} times, not more.")
 

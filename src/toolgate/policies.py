@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from toolgate.engines import folder as folders
 from toolgate.engines.cases import Result, read_cases, run_case
 from toolgate.engines.modules import Modules
 from toolgate.engines.rego import Rego
@@ -20,7 +21,9 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """What came of reading a folder of policies."""
 
     revision: str = ""
+    # Files of rules, and files of data.
     files: int = 0
+    documents: int = 0
     reads: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -31,7 +34,12 @@ def check_policy(settings: Settings, folder: Path | None = None) -> Checked:
         bundle = _modules(settings, folder).load()
     except InvalidPolicy as error:
         return Checked(problems=tuple(map(str, error.problems)))
-    return Checked(revision=bundle.revision, files=bundle.files, reads=tuple(sorted(bundle.reads)))
+    return Checked(
+        revision=bundle.revision,
+        files=bundle.files,
+        documents=bundle.documents,
+        reads=tuple(sorted(bundle.reads)),
+    )
 
 
 def policy_at(
@@ -63,4 +71,4 @@ async def run_cases(settings: Settings, folder: Path | None, files: Sequence[Pat
 def _modules(settings: Settings, folder: Path | None) -> Modules:
     if folder is not None and not folder.is_dir():
         raise InvalidPolicy([f"{folder}: there is no such folder."])
-    return Modules(folder or settings.path(settings.policy.path), bundled=settings.policy.bundled)
+    return Modules(folder or folders.named(settings), bundled=settings.policy.bundled)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolgate.engines import folder
 from toolgate.engines.bundle import Bundle
 from toolgate.engines.keeper import Keeper
 from toolgate.engines.modules import Modules
@@ -42,7 +43,7 @@ class Ruled(NamedTuple):
 
 def modules(settings: Settings) -> Modules:
     """Where policies come from."""
-    return Modules(settings.path(settings.policy.path), bundled=settings.policy.bundled)
+    return Modules(folder.named(settings), bundled=settings.policy.bundled)
 
 
 def check(settings: Settings, modules: Modules) -> Callable[[Mapping[str, str]], object]:

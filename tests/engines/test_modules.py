@@ -197,17 +197,18 @@ async def test_a_broken_file_keeps_the_last_good_policy_and_says_so(tmp_path: Pa
     good = policy.revision
     for broken in ("", "package toolgate\n", "package toolgate\n\ndeny contains nosuch(1)\n"):
         rules.write_text(broken)
-        policy.look()
+        await policy.look()
         assert policy.revision is good
         assert not await policy.allows(asked(Action.REQUEST, "fetch"))
         assert not policy.health().ok
         assert "rules.rego:" in policy.health().problem
     rules.write_text(GOOD.replace("fetch", "other"))
-    policy.look()
+    await policy.look()
     assert policy.revision != good
+    assert policy.health().ok, "before anybody has asked"
+    assert policy.health().revision == policy.revision
     assert await policy.allows(asked(Action.REQUEST, "fetch"))
     assert not await policy.allows(asked(Action.REQUEST, "other"))
-    assert policy.health().ok
     stored[0] = {"more": GOOD}
     assert policy.revision != good
     assert not await policy.allows(asked(Action.REQUEST, "fetch"))
@@ -221,14 +222,50 @@ async def test_a_folder_that_vanishes_keeps_the_last_good_policy(tmp_path: Path)
     assert policy.health().ok
     rules.parent.mkdir()
     rules.write_text(GOOD)
-    policy.look()
+    await policy.look()
     assert not await policy.allows(asked(Action.REQUEST, "fetch"))
     rules.unlink()
     rules.parent.rmdir()
-    policy.look()
+    await policy.look()
     assert "the folder is gone" in policy.health().problem
     assert not await policy.allows(asked(Action.REQUEST, "fetch"))
     assert await policy.visible(listed(), [tool("fetch"), tool("echo")]) == {"echo"}
+
+
+@pytest.mark.req("G3")
+async def test_the_last_rego_file_that_vanishes_keeps_the_last_good_policy(tmp_path: Path) -> None:
+    rules, other = tmp_path / "rules.rego", tmp_path / "other.rego"
+    rules.write_text(GOOD)
+    other.write_text(GOOD.replace("fetch", "other"))
+    (tmp_path / "data.json").write_text("{}")
+    modules, stored = Modules(tmp_path), dict[str, str]()
+    policy = Keeper(modules, Rego(modules.load()), lambda: stored)
+    other.unlink()
+    await policy.look()
+    assert policy.health().ok, "one of two may go"
+    assert await policy.allows(asked(Action.REQUEST, "other"))
+    rules.unlink()
+    await policy.look()
+    assert "no Rego file is left" in policy.health().problem
+    assert not await policy.allows(asked(Action.REQUEST, "fetch"))
+    other.write_text(GOOD.replace("fetch", "other"))
+    await policy.look()
+    assert policy.health().ok
+    assert await policy.allows(asked(Action.REQUEST, "fetch"))
+    other.unlink()
+    assert Modules(tmp_path).load().files == 0, "a new start may be without"
+
+
+@pytest.mark.req("G3")
+async def test_an_idle_node_takes_a_stored_module_at_its_next_look() -> None:
+    modules, stored = Modules(None), [dict[str, str]()]
+    policy = Keeper(modules, Rego(modules.load()), lambda: stored[0])
+    before = policy.health().revision
+    await policy.look()
+    assert policy.health().revision == before
+    stored[0] = {"more": GOOD}
+    await policy.look()
+    assert policy.health().revision != before
 
 
 @pytest.mark.req("G3")

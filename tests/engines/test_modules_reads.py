@@ -14,7 +14,7 @@ NOTHING: frozenset[str] = frozenset()
     [
         ("input.tool.name == `input.args`", NOTHING),
         ('"input.args.x" == input.tool.name # input.args.x', NOTHING),
-        ("input.caller.args == 1", NOTHING),
+        ("input.context.facts.args == 1", NOTHING),
         ("input.context.facts.time == 1", NOTHING),
         ("data.args.x == 1", NOTHING),
         ("args := 1\n\targs == 2", NOTHING),

@@ -153,7 +153,11 @@ async def test_a_server_that_is_away_at_the_start_is_no_reason_to_stop(
     own_server.stop()
     policy = engine(client, own_server.url)
     await policy.start()
-    assert not policy.health().ok
+    told = policy.health()
+    assert (told.ok, told.serves, told.revision) == (False, False, "")
+    assert told.problem.count(own_server.url) == 1
+    assert ".." not in told.problem
+    assert "[policy] url" in told.problem
     with pytest.raises(PolicyUnavailable):
         await policy.visible(listed(), [tool("a")])
     own_server.start()
@@ -169,18 +173,29 @@ async def test_a_policy_that_the_server_has_by_itself_is_used_as_it_is(
     assert policy.reads == PER_CALL
     await policy.start()
     # There is nothing yet, and that is a no.
-    assert not await policy.allows(asked(Action.REQUEST, "echo"))
-    assert await policy.visible(listed(), [tool("echo")]) == frozenset()
+    assert (policy.health().ok, policy.health().serves) == (False, False)
+    assert "default allow := false" in policy.health().problem
+    assert not await policy.probe()
+    with pytest.raises(PolicyUnavailable):
+        await policy.allows(asked(Action.REQUEST, "echo"))
+    with pytest.raises(PolicyUnavailable):
+        await policy.visible(listed(), [tool("echo")])
     theirs = (
-        "package toolgate\n\nallow if {\n\tinput.action in {`tool.view`, `tool.request`}\n"
+        "package toolgate\n\ndefault allow := false\n\nallow if {\n\tinput.action in {`tool.view`, `tool.request`}\n"
         "\tinput.tool.name == `echo`\n}\n"
     )
     place = f"{own_server.url}/v1/policies/theirs"
     async with aiohttp.ClientSession() as session, session.put(place, data=theirs) as put:
         assert put.status == 200
+    assert await policy.probe()
+    assert policy.health().ok
     assert await policy.allows(asked(Action.REQUEST, "echo"))
     assert not await policy.allows(asked(Action.REQUEST, "fetch"))
     assert await policy.visible(listed(), [tool("echo"), tool("fetch")]) == {"echo"}
+    async with aiohttp.ClientSession() as session, session.delete(place) as gone:
+        assert gone.status == 200
+    assert not await policy.probe(), "our own module is still there"
+    assert not policy.health().serves
 
 
 ODD = ["../allow", "a%2f..%2fb", 'x"y', "a?b=c", "#", "\u202e", "a/b;c\r\nd"]

@@ -135,7 +135,6 @@ async def test_only_data_about_arguments_makes_every_call_a_question() -> None:
         ({"clerk": {"can_add_tools": True}}, False, True, False),
         ({"clerk": {}}, None, True, False),
         ({"other": {"can_add_tools": True}}, None, False, False),
-        ({"clerk": {"can_add_tools": "true"}}, None, False, False),
     ],
 )
 async def test_a_persona_adds_tools_where_somebody_said_so_and_nobody_said_no(

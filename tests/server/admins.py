@@ -60,6 +60,7 @@ EXECUTOR = "tool:echo#executor@user:ann"
 AGENT = ("PUT", "agents/helper", ACME)
 LAYER = ("PUT", "layers/narrow", {**ACME, "deny": ["timestamp"]})
 ROLE = ("PUT", "roles/clerk", {**ACME, "permissions": {"web_access": True}})
+POLICY = ("PUT", "policies/mine", {"text": RULE})
 ROUTES = [
     Asked("GET", "tenants", of_tenant=False),
     Asked("PUT", "tenants/acme", of_tenant=False, house=True),
@@ -85,7 +86,7 @@ ROUTES = [
     Asked("POST", "relations", {**ACME, "add": [EXECUTOR]}),
     Asked("GET", "policies", of_tenant=False, house=True),
     Asked("PUT", "policies/mine", {"text": RULE}, of_tenant=False, house=True),
-    Asked("DELETE", "policies/mine", of_tenant=False, house=True),
+    Asked("DELETE", "policies/mine", before=POLICY, of_tenant=False, house=True),
     Asked("GET", "audit?tenant=acme"),
 ]
 CHANGES = [asked for asked in ROUTES if asked.changes]

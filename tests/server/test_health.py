@@ -53,8 +53,12 @@ async def test_a_broken_file_keeps_the_last_good_policy_and_is_told(tmp_path: Pa
         assert (told["ok"], "mine.rego:" in told["problem"]) == (False, True)
         assert server.get("/healthz").status == 200
         file.unlink()
-        await until(lambda: says_hello(server) == 200)
+        await until(lambda: "no Rego file is left" in engines(server)["rego"]["problem"])
+        assert (ready(server), says_hello(server)) == ((200, "degraded", ["rego"]), 404)
+        assert "no Rego file is left" in server.log
+        file.write_text(REFUSES.replace("echo", "other"), "utf-8")
         await until(lambda: ready(server) == (200, "ready", []))
+        assert says_hello(server) == 200
 
 
 @pytest.mark.req("G7")

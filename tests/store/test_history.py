@@ -11,7 +11,7 @@ from tests.store.kept import KINDS, kept
 from toolgate import clock
 from toolgate.call import Caller, Turn
 from toolgate.ledger.entry import State
-from toolgate.ledger.history import KEEP_NS, Past, Sessions
+from toolgate.ledger.history import KEEP_NS, Past, Sessions, session_of, turn_of
 from toolgate.store.database import Database
 from toolgate.store.history import TableHistory
 from toolgate.testing.history import MemoryHistory
@@ -35,7 +35,12 @@ def past(**fields: Any) -> Past:
         "args": {"order": 7},
         "created_ns": at,
     }
-    return Past(**(values | fields))
+    values |= fields
+    whose = Caller(tenant=values["tenant"], agent="clerk", session=values["session"])
+    group = values["turn_group"]
+    values["session"] = session_of(whose)
+    values["turn_group"] = turn_of(whose, Turn(group=group) if group else None)
+    return Past(**values)
 
 
 def of_tool(**fields: Any) -> dict[str, Any]:
@@ -61,6 +66,24 @@ async def test_without_a_session_or_a_turn_nothing_belongs_to_it(sessions: Sessi
     await sessions.begin(past(turn_group=""))
     assert (await sessions.of(ME, None))["session"]["calls"] == 1
     assert (await sessions.of(nobody, Turn(group="t1")))["turn"] == NOTHING
+
+
+async def test_a_session_and_a_turn_are_one_users_with_one_agent(sessions: Sessions) -> None:
+    turn = Turn(group="t1")
+    await sessions.begin(past())
+    found = await sessions.of(ME, turn)
+    assert (found["session"]["calls"], found["turn"]["calls"]) == (1, 1)
+    strangers = (
+        Caller(tenant="acme", agent="other", session="s1"),
+        Caller(tenant="acme", agent="clerk", user="bob", session="s1"),
+        Caller(tenant="acme", agent="clerk", user="0/s1", session="s1"),
+        Caller(tenant="acme", session="clerk/0//s1"),
+    )
+    for stranger in strangers:
+        assert await sessions.of(stranger, turn) == {"session": NOTHING, "turn": NOTHING}
+    helper = ME.delegate("helper")
+    found = await sessions.of(helper, turn)
+    assert found["session"]["calls"] == 1, "who was handed the task works in the same session"
 
 
 async def test_a_started_call_is_in_flight_until_it_ends(sessions: Sessions) -> None:
@@ -157,19 +180,23 @@ async def test_the_same_session_and_turn_in_another_tenant_are_others(sessions: 
     await sessions.begin(past(tenant="globex"))
     found = await sessions.of(ME, Turn(group="t1"))
     assert found == {"session": NOTHING, "turn": NOTHING}
-    theirs = await sessions.of(Caller(tenant="globex", session="s1"), Turn(group="t1"))
+    theirs = await sessions.of(
+        Caller(tenant="globex", agent="clerk", session="s1"), Turn(group="t1")
+    )
     assert (theirs["session"]["calls"], theirs["turn"]["calls"]) == (1, 1)
     for session in ("S1", "s1 ", "s%", "_1", "s1\0"):
-        other = Caller(tenant="globex", session=session)
+        other = Caller(tenant="globex", agent="clerk", session=session)
         assert (await sessions.of(other, None))["session"] == NOTHING
 
 
 async def test_names_of_any_length_and_sign_can_be_kept(sessions: Sessions) -> None:
     for name in ("x" * 20_000, "NUL \0, half a pair \udcff, é, 🙂"):
         await sessions.begin(past(session=name, turn_group=name))
-        found = await sessions.of(Caller(tenant="acme", session=name), Turn(group=name))
+        found = await sessions.of(
+            Caller(tenant="acme", agent="clerk", session=name), Turn(group=name)
+        )
         assert (found["session"]["calls"], found["turn"]["calls"]) == (1, 1)
-    almost = Caller(tenant="acme", session="x" * 19_999)
+    almost = Caller(tenant="acme", agent="clerk", session="x" * 19_999)
     assert (await sessions.of(almost, None))["session"] == NOTHING
 
 

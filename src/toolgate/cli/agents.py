@@ -6,8 +6,9 @@ import typer
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
-from toolgate.cli.operator import Why, signed
-from toolgate.cli.session import TENANT, Config, Json, Tenant, with_gate
+from toolgate.cli.administer import administer
+from toolgate.cli.operator import Why, newcomers, signed
+from toolgate.cli.session import TENANT, Config, Json, Tenant
 from toolgate.cli.state import find
 from toolgate.tenancy.capsule import Mode
 
@@ -36,7 +37,7 @@ def list_(config: Config = None, tenant: Tenant = TENANT, json: Json = False) ->
             for agent, capsule in sorted(capsules.items())
         ]
 
-    rows = with_gate(config, work, json=json)
+    rows = administer(config, work, json=json)
     if json:
         show.as_json(rows)
         return
@@ -63,13 +64,15 @@ def set_(
 ) -> None:
     """Put an agent on record, or change what its capsule starts from."""
 
-    async def work(gate: Toolgate) -> None:
+    async def work(gate: Toolgate) -> list[str]:
+        before = gate.tenancy.world
         await signed(gate, why).set_agent(tenant, name, mode)
+        return newcomers(before, gate, tenant)
 
-    with_gate(config, work, json=json)
+    notes = administer(config, work, json=json)
     starts = "all that the tenant has" if mode is Mode.ALL else "nothing but what is switched on"
     told = f"Agent {name} of {tenant} starts from {starts}."
-    show.told({"id": name, "tenant": tenant, "mode": str(mode)}, told, json=json)
+    show.told({"id": name, "tenant": tenant, "mode": str(mode)}, told, json=json, notes=notes)
 
 
 @app.command()
@@ -91,16 +94,18 @@ def override(
     asked = {"requires_confirmation": confirmation, "requires_approval": approval}
     overrides = {field: True for field, is_asked in asked.items() if is_asked}
 
-    async def work(gate: Toolgate) -> None:
+    async def work(gate: Toolgate) -> list[str]:
         find(gate, tool)
-        has = gate.tenancy.world.capsule(tenant, name).has(tool)
+        before = gate.tenancy.world
+        has = before.capsule(tenant, name).has(tool)
         await signed(gate, why).activate(tenant, name, tool, enabled=has, overrides=overrides)
+        return newcomers(before, gate, tenant, name)
 
-    with_gate(config, work, json=json)
+    notes = administer(config, work, json=json)
     more = " and ".join(overrides) or "nothing more than the tool itself"
     told = f"Agent {name} of {tenant} asks with {tool} for {more}."
     found = {"id": name, "tenant": tenant, "tool": tool, "overrides": overrides}
-    show.told(found, told, json=json)
+    show.told(found, told, json=json, notes=notes)
 
 
 @app.command()
@@ -112,6 +117,6 @@ def remove(
     async def work(gate: Toolgate) -> None:
         await signed(gate, why).remove_agent(tenant, name)
 
-    with_gate(config, work, json=json)
+    administer(config, work, json=json)
     told = f"Agent {name} of {tenant} is gone, and so are its keys."
     show.told({"id": name, "tenant": tenant, "removed": True}, told, json=json)

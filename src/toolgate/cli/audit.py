@@ -9,7 +9,8 @@ import typer
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
-from toolgate.cli.session import Config, Json, with_gate
+from toolgate.cli.administer import administer
+from toolgate.cli.session import Config, Json
 
 app = typer.Typer(add_completion=False, help="Show who changed what, when and why.")
 
@@ -29,7 +30,7 @@ def audit(
             msgspec.structs.asdict(record) | {"details": dict(record.details)} for record in records
         ]
 
-    rows = with_gate(config, work, json=json)
+    rows = administer(config, work, json=json)
     if json:
         show.as_json(rows)
         return

@@ -1,4 +1,4 @@
-"""The house opened although something in it cannot be read: the off switches have to work."""
+"""The house opened although something in it cannot be read: who administers it still can."""
 
 import os
 from contextlib import AsyncExitStack
@@ -24,14 +24,19 @@ class Opened(NamedTuple):
         return not any(isinstance(one, CatalogError) for one in self.problems)
 
 
-async def open_despite(settings: Settings, stack: AsyncExitStack) -> Opened:
-    """The same store; without definitions, or without policies, where those cannot be used."""
+async def open_despite(
+    settings: Settings, stack: AsyncExitStack, *, definitions: bool = False
+) -> Opened:
+    """The same store; without definitions, or without policies, where those cannot be used.
+
+    `definitions`: those are needed, and an error in them stays one.
+    """
     problems: list[ToolgateError] = []
     while True:
         try:
             gate = await stack.enter_async_context(Toolgate.open(settings))
         except CatalogError as error:
-            if not settings.tools.files and not settings.tools.urls:
+            if definitions or not (settings.tools.files or settings.tools.urls):
                 raise
             settings = _without_definitions(settings)
             problems.append(error)

@@ -68,11 +68,13 @@ def _examined(config: Path | None) -> Iterator[Finding]:
     except ToolgateError as error:
         yield Finding("settings", False, error.message)
         return
-    yield Finding("settings", True, "readable")
     try:
-        yield from asyncio.run(_opened(settings))
+        found = asyncio.run(_opened(settings))
     except ToolgateError as error:
-        yield _failed(error)
+        found = [_failed(error)]
+    if not any(finding.part == "settings" for finding in found):
+        yield Finding("settings", True, "readable")
+    yield from found
 
 
 def _failed(error: ToolgateError) -> Finding:

@@ -1,18 +1,18 @@
 """`toolgate keys`: who may knock at the server. A secret is shown once and kept nowhere."""
 
-import asyncio
-from contextlib import AsyncExitStack
 from typing import Annotated, Any
 
 import typer
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
-from toolgate.cli.despite import open_despite
+from toolgate.cli.administer import administer
 from toolgate.cli.operator import Why, signed
-from toolgate.cli.session import Config, Json, ending, load, usage, with_gate
+from toolgate.cli.session import Config, Json, usage
 from toolgate.errors import InvalidRequest
 from toolgate.tenancy.keys import FreshKey, Key, Role
+from toolgate.tenancy.layer import roles_of
+from toolgate.tenancy.roster import strangers
 from toolgate.tenancy.tenancy import Tenancy
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Make, list and revoke keys.")
@@ -51,12 +51,12 @@ def add(
     if role is Role.TENANT_ADMIN and agent:
         raise usage("A tenant_admin's key names no agent: leave --agent out.", json=json)
 
-    async def work(gate: Toolgate) -> FreshKey:
+    async def work(gate: Toolgate) -> tuple[FreshKey, list[str]]:
         tenancy = signed(gate, why)
         if create:
             await _put_on_record(tenancy, tenant, agent)
         try:
-            return await tenancy.add_key(
+            fresh = await tenancy.add_key(
                 role,
                 tenant=tenant,
                 agent=agent,
@@ -68,8 +68,14 @@ def add(
             if not create:
                 error.add_note("Put it on record together with its key: add --create.")
             raise
+        world = gate.tenancy.world
+        known = roles_of(world.everyone.layers) | roles_of(world.tenant(tenant).layers)
+        return fresh, strangers(fresh.key.roles, known)
 
-    fresh = with_gate(config, work, json=json)
+    fresh, notes = administer(config, work, json=json)
+    # Beside the answer, whose last line is the secret.
+    for note in notes:
+        show.warning(note)
     if json:
         show.as_json(_row(fresh.key) | {"secret": fresh.secret})
         return
@@ -86,7 +92,7 @@ def list_(config: Config = None, json: Json = False) -> None:
         held = [key for key in gate.tenancy.world.keys.values() if not key.revoked]
         return [_row(key) for key in sorted(held, key=lambda key: (key.tenant, key.agent, key.id))]
 
-    rows = with_gate(config, work, json=json)
+    rows = administer(config, work, json=json)
     if json:
         show.as_json(rows)
     else:
@@ -103,13 +109,10 @@ def revoke(
 ) -> None:
     """Make a key open nothing any more."""
 
-    async def run() -> None:
-        async with AsyncExitStack() as stack:
-            gate, _ = await open_despite(load(config), stack)
-            await signed(gate, why).revoke_key(id)
+    async def work(gate: Toolgate) -> None:
+        await signed(gate, why).revoke_key(id)
 
-    with ending(json=json):
-        asyncio.run(run())
+    administer(config, work, json=json)
     show.told({"id": id, "revoked": True}, f"{id} opens nothing any more.", json=json)
 
 

@@ -7,10 +7,12 @@ import typer
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
-from toolgate.cli.operator import Everywhere, Why, signed, whole
-from toolgate.cli.session import Config, Json, with_gate
+from toolgate.cli.administer import administer
+from toolgate.cli.operator import AGAIN, NO_LIST, Everywhere, Why, newcomers, signed, whole
+from toolgate.cli.session import Config, Json
 from toolgate.cli.state import find
 from toolgate.errors import InvalidRequest
+from toolgate.tenancy import roster
 from toolgate.tenancy.layer import Layer, Layers
 
 app = typer.Typer(
@@ -19,10 +21,10 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(help="The layer's name.")]
 Role = Annotated[str, typer.Option("--role", help="Of this role; without it, of everybody.")]
 Allow = Annotated[
-    str | None,
-    typer.Option("--allow", help="Only these, by commas: names, group:read, category:data, mail.*"),
+    list[str] | None,
+    typer.Option("--allow", help=f"Only these, {AGAIN}: names, group:read, category:data, mail.*"),
 ]
-Deny = Annotated[str, typer.Option("--deny", help="Never these, by commas.")]
+Deny = Annotated[list[str], typer.Option("--deny", help=f"Never these, {AGAIN}.")]
 Reason = Annotated[str, typer.Option("--reason", help="Shown to whoever asks why.")]
 
 
@@ -37,7 +39,7 @@ def list_(config: Config = None, json: Json = False) -> None:
             found += _rows(tenant, world.tenants[tenant].layers)
         return found
 
-    rows = with_gate(config, work, json=json)
+    rows = administer(config, work, json=json)
     if json:
         show.as_json(rows)
         return
@@ -48,7 +50,7 @@ def list_(config: Config = None, json: Json = False) -> None:
                 row["name"],
                 row["role"] or "(everybody)",
                 row["tenant"] or "(every one)",
-                "(all)" if row["allow"] is None else ", ".join(row["allow"]),
+                "(all)" if row["allow"] is None else ", ".join(row["allow"]) or "(nothing)",
                 ", ".join(row["deny"]),
                 row["reason"],
             )
@@ -61,7 +63,7 @@ def list_(config: Config = None, json: Json = False) -> None:
 def set_(
     name: Name,
     allow: Allow = None,
-    deny: Deny = "",
+    deny: Deny = NO_LIST,
     role: Role = "",
     tenant: Everywhere = "",
     reason: Reason = "",
@@ -72,12 +74,15 @@ def set_(
     """Write a layer, whole. Without --allow it leaves all but what it denies."""
     layer = Layer(allow=None if allow is None else whole(allow), deny=whole(deny), reason=reason)
 
-    async def work(gate: Toolgate) -> None:
+    async def work(gate: Toolgate) -> list[str]:
+        before = gate.tenancy.world
         await signed(gate, why).set_layer(name, layer, role=role, tenant=tenant)
+        unheard = roster.unheard(layer.allow or (), gate.catalog.current.specs)
+        return [*newcomers(before, gate, tenant), *unheard]
 
-    with_gate(config, work, json=json)
+    notes = administer(config, work, json=json)
     told = f"Layer {name} of {_whom(role, tenant)} is written."
-    show.told(_row(tenant, role, name, layer), told, json=json)
+    show.told(_row(tenant, role, name, layer), told, json=json, notes=notes)
 
 
 @app.command()
@@ -103,7 +108,7 @@ def permit(
         await signed(gate, why).set_layer(name, wider, role=role, tenant=tenant)
         return wider
 
-    layer = with_gate(config, work, json=json)
+    layer = administer(config, work, json=json)
     told = f"Layer {name} of {_whom(role, tenant)} leaves {tool}"
     sets = [one for one in layer.deny if ":" in one or "*" in one]
     told += f", unless it is among {', '.join(sets)}." if sets else "."
@@ -125,7 +130,7 @@ def remove(
         _layer(gate, tenant, role, name)
         await signed(gate, why).set_layer(name, None, role=role, tenant=tenant)
 
-    with_gate(config, work, json=json)
+    administer(config, work, json=json)
     told = f"Layer {name} of {_whom(role, tenant)} is gone."
     show.told({"name": name, "role": role, "tenant": tenant, "removed": True}, told, json=json)
 

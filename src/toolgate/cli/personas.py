@@ -6,8 +6,9 @@ import typer
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
+from toolgate.cli.administer import administer
 from toolgate.cli.operator import Why, signed
-from toolgate.cli.session import Config, Json, with_gate
+from toolgate.cli.session import Config, Json
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="What personas may not do.")
 Name = Annotated[str, typer.Argument(help="The persona's name.")]
@@ -33,7 +34,7 @@ def list_(config: Config = None, json: Json = False) -> None:
             for name, persona in sorted(personas.items())
         ]
 
-    rows = with_gate(config, work, json=json)
+    rows = administer(config, work, json=json)
     if json:
         show.as_json(rows)
         return
@@ -62,7 +63,7 @@ def set_(
     async def work(gate: Toolgate) -> None:
         await signed(gate, why).set_persona(name, can_add_tools)
 
-    with_gate(config, work, json=json)
+    administer(config, work, json=json)
     told = f"Persona {name} {'may' if can_add_tools else 'may not'} add tools."
     show.told({"id": name, "can_add_tools": can_add_tools}, told, json=json)
 
@@ -74,7 +75,7 @@ def unset(name: Name, config: Config = None, why: Why = "", json: Json = False) 
     async def work(gate: Toolgate) -> None:
         await signed(gate, why).set_persona(name, None)
 
-    with_gate(config, work, json=json)
+    administer(config, work, json=json)
     told = f"Nobody has said any more whether persona {name} may add tools."
     show.told({"id": name, "can_add_tools": None}, told, json=json)
 
@@ -93,7 +94,7 @@ def restrict(
     async def work(gate: Toolgate) -> None:
         await signed(gate, why).restrict(name, tool, reason=reason)
 
-    with_gate(config, work, json=json)
+    administer(config, work, json=json)
     told = f"Persona {name} is kept from {tool}."
     show.told({"id": name, "tool": tool, "allowed": False}, told, json=json)
 
@@ -105,6 +106,6 @@ def allow(name: Name, tool: Tool, config: Config = None, why: Why = "", json: Js
     async def work(gate: Toolgate) -> None:
         await signed(gate, why).restrict(name, tool, allowed=None)
 
-    with_gate(config, work, json=json)
+    administer(config, work, json=json)
     told = f"Persona {name} is not kept from {tool} any more."
     show.told({"id": name, "tool": tool, "allowed": None}, told, json=json)

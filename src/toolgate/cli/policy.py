@@ -11,6 +11,7 @@ import typer
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
+from toolgate.cli.administer import administer
 from toolgate.cli.operator import Why, signed
 from toolgate.cli.session import Config, Json, ending, load, usage, with_gate
 from toolgate.cli.since import parse_since
@@ -107,7 +108,7 @@ def list_(config: Config = None, json: Json = False) -> None:
     async def work(gate: Toolgate) -> dict[str, str]:
         return dict(gate.tenancy.world.everyone.policies)
 
-    found = with_gate(config, work, json=json)
+    found = administer(config, work, json=json)
     if json:
         show.as_json(found)
     else:
@@ -150,7 +151,7 @@ def remove(name: Name, config: Config = None, why: Why = "", json: Json = False)
             )
         await signed(gate, why).set_policy_module(name, None)
 
-    with_gate(config, work, json=json)
+    administer(config, work, json=json)
     show.told({"name": name, "removed": True}, f"Module {name} is gone.", json=json)
 
 

@@ -6,8 +6,9 @@ import typer
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
-from toolgate.cli.operator import Why, signed
-from toolgate.cli.session import TENANT, Config, Json, Tenant, with_gate
+from toolgate.cli.administer import administer
+from toolgate.cli.operator import Why, newcomers, signed
+from toolgate.cli.session import TENANT, Config, Json, Tenant
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Who stands how to which tool.")
 Relations = Annotated[
@@ -32,7 +33,7 @@ def list_(
     async def work(gate: Toolgate) -> list[str]:
         return [str(one) for one in await gate.tenancy.relations(tenant, limit=limit)]
 
-    found = with_gate(config, work, json=json)
+    found = administer(config, work, json=json)
     if json:
         show.as_json(found)
     else:
@@ -50,12 +51,14 @@ def add(
 ) -> None:
     """Put relations on record. One that is there stays."""
 
-    async def work(gate: Toolgate) -> None:
+    async def work(gate: Toolgate) -> list[str]:
+        before = gate.tenancy.world
         await signed(gate, why).relate(tenant, add=relations)
+        return newcomers(before, gate, tenant)
 
-    with_gate(config, work, json=json)
+    notes = administer(config, work, json=json)
     told = f"On record in {tenant}: {', '.join(relations)}."
-    show.told({"tenant": tenant, "added": relations}, told, json=json)
+    show.told({"tenant": tenant, "added": relations}, told, json=json, notes=notes)
 
 
 @app.command()
@@ -68,9 +71,11 @@ def remove(
 ) -> None:
     """Take relations off the record. One that is not there is no mistake."""
 
-    async def work(gate: Toolgate) -> None:
+    async def work(gate: Toolgate) -> list[str]:
+        before = gate.tenancy.world
         await signed(gate, why).relate(tenant, remove=relations)
+        return newcomers(before, gate, tenant)
 
-    with_gate(config, work, json=json)
+    notes = administer(config, work, json=json)
     told = f"Not on record in {tenant} any more: {', '.join(relations)}."
-    show.told({"tenant": tenant, "removed": relations}, told, json=json)
+    show.told({"tenant": tenant, "removed": relations}, told, json=json, notes=notes)

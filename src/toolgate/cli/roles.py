@@ -7,8 +7,10 @@ import typer
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
-from toolgate.cli.operator import Everywhere, Why, signed, whole
-from toolgate.cli.session import Config, Json, usage, with_gate
+from toolgate.cli.administer import administer
+from toolgate.cli.operator import AGAIN, NO_LIST, Everywhere, Why, newcomers, signed, whole
+from toolgate.cli.session import Config, Json, usage
+from toolgate.tenancy import roster
 from toolgate.tenancy.layer import Layer, Permissions, roles_of
 from toolgate.tenancy.rules import PERMISSIONS
 
@@ -30,7 +32,7 @@ def list_(config: Config = None, json: Json = False) -> None:
             for role in sorted(roles_of(layers))
         ]
 
-    rows = with_gate(config, work, json=json)
+    rows = administer(config, work, json=json)
     if json:
         show.as_json(rows)
         return
@@ -44,16 +46,21 @@ def list_(config: Config = None, json: Json = False) -> None:
 def set_(
     name: Name,
     categories: Annotated[
-        str, typer.Option("--categories", help="Categories it may use, by commas.")
-    ] = "",
+        list[str], typer.Option("--categories", help=f"Categories it may use, {AGAIN}.")
+    ] = NO_LIST,
     web: Annotated[
         bool, typer.Option("--web", metavar="", help="Also what reaches the web.")
     ] = False,
-    tools: Annotated[str, typer.Option("--tools", help="Tools it may use, by commas.")] = "",
-    forbid: Annotated[str, typer.Option("--forbid", help="Tools it may never use.")] = "",
+    tools: Annotated[
+        list[str], typer.Option("--tools", help=f"Tools it may use, {AGAIN}.")
+    ] = NO_LIST,
+    forbid: Annotated[
+        list[str], typer.Option("--forbid", help=f"Tools it may never use, {AGAIN}.")
+    ] = NO_LIST,
     allow: Annotated[
-        str, typer.Option("--allow", help="Selectors instead: group:read, category:data, mail.*")
-    ] = "",
+        list[str],
+        typer.Option("--allow", help=f"Selectors instead, {AGAIN}: group:read, mail.*"),
+    ] = NO_LIST,
     tenant: Everywhere = "",
     config: Config = None,
     why: Why = "",
@@ -72,18 +79,20 @@ def set_(
     if allow:
         layer = Layer(allow=whole(allow), deny=whole(forbid))
 
-    async def work(gate: Toolgate) -> None:
-        tenancy = signed(gate, why)
+    async def work(gate: Toolgate) -> list[str]:
+        tenancy, before = signed(gate, why), gate.tenancy.world
         if allow:
             await tenancy.set_layer(PERMISSIONS, layer, role=name, tenant=tenant)
         else:
             await tenancy.set_role(name, permissions, tenant=tenant)
+        unheard = roster.unheard(layer.allow or (), gate.catalog.current.specs)
+        return [*newcomers(before, gate, tenant), *unheard]
 
-    with_gate(config, work, json=json)
+    notes = administer(config, work, json=json)
     where = f" in {tenant}" if tenant else ""
     found = {"role": name, "tenant": tenant} | msgspec.to_builtins(layer)
     may = ", ".join(layer.allow or ()) or "nothing"
-    show.told(found, f"Role {name}{where} may use: {may}.", json=json)
+    show.told(found, f"Role {name}{where} may use: {may}.", json=json, notes=notes)
 
 
 @app.command()
@@ -95,6 +104,6 @@ def remove(
     async def work(gate: Toolgate) -> None:
         await signed(gate, why).remove_role(name, tenant=tenant)
 
-    with_gate(config, work, json=json)
+    administer(config, work, json=json)
     told = f"Role {name} is gone; callers that have it are refused while other roles are there."
     show.told({"role": name, "tenant": tenant, "removed": True}, told, json=json)

@@ -16,12 +16,13 @@ def as_json(value: Any) -> None:
     line(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode())
 
 
-def told(value: Any, sentence: str, *, json: bool) -> None:
-    """What a command did: as a sentence, or as JSON when asked."""
+def told(value: Any, sentence: str, *, json: bool, notes: Sequence[str] = ()) -> None:
+    """What a command did: as a sentence, or as JSON when asked; and what to know about it."""
     if json:
-        as_json(value)
-    else:
-        line(sentence)
+        as_json(value | {"notes": notes} if notes else value)
+        return
+    for text in (sentence, *notes):
+        line(text)
 
 
 def line(text: str) -> None:

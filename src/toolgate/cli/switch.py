@@ -9,7 +9,7 @@ from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
 from toolgate.cli.despite import Opened, open_despite
-from toolgate.cli.operator import signed
+from toolgate.cli.operator import need, newcomers, signed
 from toolgate.cli.session import ending, load
 from toolgate.cli.state import NoSuchTool, find
 from toolgate.errors import InvalidPolicy
@@ -50,8 +50,13 @@ def turn(switch: Switch, config: Path | None, why: str, *, json: bool) -> list[s
         async with AsyncExitStack() as stack:
             opened = await open_despite(load(config), stack)
             checked = _find(opened, switch.tool)
+            before = opened.gate.tenancy.world
+            if not switch.enabled:
+                # Who misspells whom to keep from a tool must not believe that it was done.
+                need(before, switch.tenant, switch.agent)
             await _put(opened.gate, switch, why)
-            told = await _in_the_way(opened.gate, switch) if checked else [_UNCHECKED]
+            told = newcomers(before, opened.gate, switch.tenant, switch.agent)
+            told += await _in_the_way(opened.gate, switch) if checked else [_UNCHECKED]
             if any(isinstance(one, InvalidPolicy) for one in opened.problems):
                 told.append(_UNRULED)
             return [*told, *_elsewhere(opened.gate, switch)]

@@ -6,8 +6,9 @@ import typer
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
+from toolgate.cli.administer import administer
 from toolgate.cli.operator import Why, signed
-from toolgate.cli.session import Config, Json, with_gate
+from toolgate.cli.session import Config, Json
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="List and add tenants.")
 
@@ -20,7 +21,7 @@ def list_(config: Config = None, json: Json = False) -> None:
         tenants = gate.tenancy.world.tenants
         return [{"id": name, "agents": len(tenants[name].capsules)} for name in sorted(tenants)]
 
-    rows = with_gate(config, work, json=json)
+    rows = administer(config, work, json=json)
     if json:
         show.as_json(rows)
     else:
@@ -39,5 +40,5 @@ def add(
     async def work(gate: Toolgate) -> None:
         await signed(gate, why).add_tenant(name)
 
-    with_gate(config, work, json=json)
+    administer(config, work, json=json)
     show.told({"id": name}, f"Tenant {name} is on record.", json=json)

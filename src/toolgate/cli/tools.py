@@ -9,7 +9,8 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
-from toolgate.cli.operator import Why, signed
+from toolgate.cli.administer import administer
+from toolgate.cli.operator import Why, need, signed
 from toolgate.cli.session import (
     AGENT,
     TENANT,
@@ -81,7 +82,11 @@ def list_(
         )
     elif user or persona or role or session or read_only or no_web:
         raise usage("A caller belongs to a tenant: add --tenant.", json=json)
-    rows = with_gate(config, lambda gate: _listed(gate, whom), json=json)
+    if whom is None:
+        # What there is takes no decision.
+        rows = administer(config, lambda gate: _listed(gate, None), json=json, definitions=True)
+    else:
+        rows = with_gate(config, lambda gate: _listed(gate, whom), json=json)
     if json:
         show.as_json(rows)
         return
@@ -105,7 +110,7 @@ def show_(name: Name, config: Config = None, json: Json = False) -> None:
             "reason": state.reason,
         }
 
-    found = with_gate(config, work, json=json)
+    found = administer(config, work, json=json, definitions=True)
     if json:
         show.as_json(found)
         return
@@ -153,12 +158,13 @@ def reset(
 
     async def work(gate: Toolgate) -> None:
         find(gate, name)
+        need(gate.tenancy.world, tenant)
         if tenant:
             await signed(gate, why).set_tenant_tool(tenant, name, None)
         else:
             await signed(gate, why).set_tool(name, None)
 
-    with_gate(config, work, json=json)
+    administer(config, work, json=json, definitions=True)
     told = f"{name} is as its definition has it, but for what tenants say."
     if tenant:
         told = f"Tenant {tenant} has no switch of its own for {name} any more."

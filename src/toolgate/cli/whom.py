@@ -12,7 +12,12 @@ from toolgate.spec.json_object import parse_object
 User = Annotated[str, typer.Option("--user", help="The user that the agent acts for.")]
 Persona = Annotated[str, typer.Option("--persona", help="The persona.")]
 Roles = Annotated[list[str], typer.Option("--role", help="A role; can be given again.")]
-Session = Annotated[str, typer.Option("--session", help="The session it belongs to.")]
+Session = Annotated[
+    str,
+    typer.Option(
+        "--session", help="The session it belongs to, as the server keeps it: AGENT/NAME."
+    ),
+]
 ReadOnly = Annotated[bool, typer.Option("--read-only", metavar="", help="In a read-only task.")]
 NoWeb = Annotated[bool, typer.Option("--no-web", metavar="", help="In a task without the web.")]
 Args = Annotated[str, typer.Option("--args", help="The call's arguments, as a JSON object.")]

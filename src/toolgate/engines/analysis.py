@@ -9,8 +9,10 @@ from typing import Any, cast
 
 import msgspec
 
+from toolgate.engines import inputs
 from toolgate.engines.builtins import FORBIDDEN, complaint
-from toolgate.engines.negation import doubtful, operands, path_of
+from toolgate.engines.inputs import path_of
+from toolgate.engines.negation import doubtful, operands
 from toolgate.gate.policy import PER_CALL
 
 EVERYTHING = "*"
@@ -39,6 +41,8 @@ class Module(msgspec.Struct, frozen=True, kw_only=True):
     calls: tuple[tuple[str, str, int], ...]
     # What stands inside a `not` and is looked up before it: path (none where computed), line.
     negated: tuple[tuple[tuple[str, ...], int], ...] = ()
+    # Paths that rules name, with imports followed, but for what a rule is called itself; line.
+    named: tuple[tuple[tuple[str, ...], int], ...] = ()
 
     @property
     def names(self) -> frozenset[str]:
@@ -52,13 +56,18 @@ def analyse(tree: Mapping[str, Any]) -> Module:
     source = str(tree["source"]["contents"]).encode()
     imports = dict(_imports(ast["imports"], source))
     rules: list[Node] = ast["rules"]
+    package = path_of(ast["package"]["refr"]) or ()
     return Module(
         file=tree["source"]["file"],
-        package=path_of(ast["package"]["refr"]) or (),
+        package=package,
         rules=tuple(_rule(rule) for rule in rules),
         reads=frozenset(_reads(ast["imports"])) | frozenset(_reads(rules)),
         calls=tuple(_calls(rules, imports)),
         negated=tuple(operands(rules)),
+        references=tuple(references(ast, package, imports)),
+        imported=tuple(imported(ast)),
+        amounts=tuple(amounts(rules)),
+        named=tuple(_named(ast["imports"], rules, imports)),
     )
 
 
@@ -82,6 +91,8 @@ def bad_calls(modules: Iterable[Module], known: Iterable[Module]) -> Iterator[st
             wrong = _wrong_call(written, meant, own, functions)
             if wrong:
                 yield f"{module.file}:{line}: {wrong}."
+        for wrong, line in module.amounts:
+            yield f"{module.file}:{line}: {wrong}."
 
 
 def bad_negations(modules: Iterable[Module], known: Iterable[Module]) -> Iterator[str]:
@@ -100,6 +111,15 @@ def bad_negations(modules: Iterable[Module], known: Iterable[Module]) -> Iterato
                 )
 
 
+def bad_inputs(modules: Iterable[Module]) -> Iterator[str]:
+    """`file:line: message` for every part of `input` that is never there."""
+    for module in modules:
+        for path, line in module.named:
+            wrong = inputs.complaint(path)
+            if wrong:
+                yield f"{module.file}:{line}: {wrong}"
+
+
 def _wrong_call(written: str, meant: str, own: str, functions: set[str]) -> str:
     for name in (written, meant):
         if name in FORBIDDEN:
@@ -112,6 +132,27 @@ def _wrong_call(written: str, meant: str, own: str, functions: set[str]) -> str:
     if near in functions and "." not in written:
         return ""
     return complaint(meant)
+
+
+def _named(
+    imported: list[Node], rules: list[Node], imports: Mapping[str, tuple[str, ...]]
+) -> Iterator[tuple[tuple[str, ...], int]]:
+    yield from inputs.paths(imported)
+    for path, line in inputs.paths([_without_name(rule) for rule in rules]):
+        yield (*imports.get(path[0], path[:1]), *path[1:]), line
+
+
+def _without_name(rule: Node) -> list[Any]:
+    if "Spec" not in rule:
+        return [rule["Default"]["value"]]
+    head = next(iter(rule["Spec"]["head"].values()))
+    parts: list[Any] = [rule["Spec"]["bodies"], {**head, "refr": None}]
+    name = head["refr"]
+    while "Var" not in name:
+        inner = next(iter(name.values()))
+        parts.append(inner.get("index"))
+        name = inner["refr"]
+    return parts
 
 
 def _rule(rule: Node) -> Rule:

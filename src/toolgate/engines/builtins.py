@@ -7,6 +7,7 @@ from toolgate.engines.interpreter import Interpreter
 _OUTSIDE = "reaches out of the policy; hand what it needs over as data or as a fact of the context"
 _CHANCE = "answers differently each time; a decision has to be repeatable"
 _ASIDE = "writes beside the decision; give a reason in `deny` or `restrict` instead"
+_MUCH = "lets one call decide how much memory is taken; write the values out, or give them as data"
 FORBIDDEN = {
     "http.send": _OUTSIDE,
     "net.lookup_ip_addr": _OUTSIDE,
@@ -17,6 +18,10 @@ FORBIDDEN = {
     "rand.intn": _CHANCE,
     "uuid.rfc4122": _CHANCE,
     "time.now_ns": "reads a clock of its own; use input.time",
+    "numbers.range": _MUCH,
+    "numbers.range_step": _MUCH,
+    "net.cidr_expand": _MUCH,
+    "graph.reachable_paths": _MUCH,
     "trace": _ASIDE,
     "print": _ASIDE,
 }

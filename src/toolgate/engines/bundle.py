@@ -20,7 +20,9 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     data: Mapping[str, Any]
     reads: frozenset[str]
     listing: Listing
+    # How many files of rules there are, and how many of data.
     files: int = 0
+    documents: int = 0
 
     @property
     def by_name(self) -> bool:

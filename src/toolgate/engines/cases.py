@@ -81,7 +81,7 @@ def read_cases(text: str, file: str) -> list[PolicyCase]:
         try:
             cases.append(_case(given))
         except _WrongCase as wrong:
-            problems.append(f"{file}: {note}: {wrong}.")
+            problems.append(f"{file}: {note}: {wrong}")
         if note in notes:
             problems.append(f"{file}: {note}: another case has the same note.")
         notes.add(note)
@@ -102,6 +102,10 @@ async def run_case(policy: Policy, case: PolicyCase) -> Result:
 
 class _WrongCase(Exception):
     """What to write instead."""
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        return said if said.endswith("?") else f"{said}."
 
 
 def _case(given: Any) -> PolicyCase:

@@ -12,6 +12,8 @@ from typing import Any, cast
 import msgspec
 import orjson
 
+from toolgate.errors import SettingsInvalid
+from toolgate.settings import Settings
 from toolgate.text import document
 from toolgate.text.refusal import Refusal
 
@@ -28,6 +30,20 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     modules: dict[str, str]
     data: dict[str, Any]
     problems: tuple[str, ...]
+    # How many files of data there are.
+    documents: int = 0
+
+
+def named(settings: Settings) -> Path:
+    """Where the settings say that it is. One that is written there has to be there."""
+    given = settings.policy
+    place = settings.path(given.path)
+    used = given.engine == "rego" or given.push
+    if used and "path" in given.model_fields_set and (not place.exists() or place.is_file()):
+        raise SettingsInvalid(
+            [f"policy.path: there is no folder {given.path!r}; make it, or correct the path"]
+        )
+    return place
 
 
 def paths(root: Path) -> list[tuple[str, Path]]:
@@ -72,7 +88,12 @@ def read(root: Path) -> Folder:
                 _merge(data, Path(shown).parent.parts, _value(raw, path.suffix))
         except _WrongFile as wrong:
             problems.append(f"{shown}:{wrong}")
-    return Folder(modules=modules, data=data, problems=tuple(problems))
+    return Folder(
+        modules=modules,
+        data=data,
+        problems=tuple(problems),
+        documents=sum(path.suffix != ".rego" for _, path in files),
+    )
 
 
 class _WrongFile(Exception):

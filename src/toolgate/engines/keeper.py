@@ -58,10 +58,11 @@ class Keeper:
         """Which parts of a single call it looks at."""
         return self._engine.reads if self._next is None else self._next.reads
 
-    def look(self) -> None:
-        """See whether a file has changed."""
-        if self._modules.stamp() != self._stamp:
+    async def look(self) -> None:
+        """See whether a file or a stored module has changed, and take it at once."""
+        if self._stored() is not self._taken or self._modules.stamp() != self._stamp:
             self._load()
+        await self._settle()
 
     async def allows(self, document: Mapping[str, Any]) -> bool:
         """Whether this `input` is allowed."""

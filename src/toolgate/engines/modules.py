@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,11 +14,13 @@ from toolgate.engines.analysis import (
     Rule,
     analyse,
     bad_calls,
+    bad_inputs,
     bad_negations,
     per_call,
 )
 from toolgate.engines.brackets import refusal
 from toolgate.engines.bundle import Bundle, Calling, Listing, revision_of
+from toolgate.engines.documents import NEAR, wrong_documents
 from toolgate.engines.interpreter import Interpreter, RegoError
 from toolgate.errors import InvalidPolicy
 from toolgate.gate.policy import PER_CALL
@@ -43,6 +46,7 @@ class Modules:
         self._folder = folder
         self._bundled = bundled
         self._seen = False
+        self._ruled = False
 
     def stamp(self) -> object:
         """Another value when the folder's files have changed."""
@@ -55,9 +59,20 @@ class Modules:
             found = folders.read(self._folder)
         elif self._seen:
             raise InvalidPolicy(["policies: the folder is gone; put it back, or start again."])
+        if self._ruled and not found.modules and not found.problems:
+            raise InvalidPolicy(
+                ["policies: no Rego file is left; put one back, or start again without."]
+            )
         texts = dict(found.modules)
         texts.update((f"stored:{name}", text) for name, text in sorted(stored.items()))
-        bundle = build(texts, found.data, bundled=self._bundled, problems=found.problems)
+        bundle = build(
+            texts,
+            found.data,
+            bundled=self._bundled,
+            problems=found.problems,
+            documents=found.documents,
+        )
+        self._ruled = self._ruled or bool(found.modules)
         self._seen = self._seen or bool(found.modules or found.data)
         return bundle
 
@@ -68,9 +83,10 @@ def build(
     *,
     bundled: bool = True,
     problems: tuple[str, ...] = (),
+    documents: int = 0,
 ) -> Bundle:
     """A checked policy of these operators' modules and data."""
-    wrong = [*problems, *_wrong_data(data)]
+    wrong = [*problems, *_wrong_data(data), *(wrong_documents(data) if bundled else ())]
     added = [module for file, text in texts.items() if (module := _read(file, text, wrong))]
     own = {f"{PREFIX}{MAIN}": ours(MAIN)} if bundled else {}
     if bundled and "restricted_arguments" in data:
@@ -82,6 +98,7 @@ def build(
     brought = [module for file, text in read.items() if (module := _read(file, text, wrong))]
     wrong += _wrong_rules(added, brought, bundled=bundled)
     wrong += bad_calls(added, [*added, *brought])
+    wrong += bad_inputs(added)
     wrong += bad_negations(added, [*added, *brought])
     reads = per_call([*added, *brought])
     listing, calling = _strategy(added, reads, bundled=bundled)
@@ -96,6 +113,7 @@ def build(
         reads=reads,
         listing=listing,
         files=len(texts),
+        documents=documents,
     )
     wrong = wrong or ([] if alone else smoke.problems(bundle))
     if wrong:
@@ -138,7 +156,7 @@ def _read(file: str, text: str, wrong: list[str]) -> Module | None:
 
 def _hinted(message: str) -> str:
     if "`if` keyword is required" in message or "`contains` keyword" in message:
-        return f"{message}. This is the syntax before Rego v1; `opa fmt -w --v0-v1` rewrites it."
+        return f"{message.rstrip('.')}. This is the syntax before Rego v1; `opa fmt -w --v0-v1` rewrites it."
     if "expecting `package`" in message:
         return f"{message} Start with: package toolgate"
     return message
@@ -158,6 +176,7 @@ def _wrong_rules(added: list[Module], brought: list[Module], *, bundled: bool) -
     taken = {rule.name for module in brought for rule in module.rules} - _SETS
     defaults: dict[tuple[str, ...], str] = {}
     top = {rule.name for module in (*added, *brought) for rule in _at_top(module)}
+    named = {part for module in added for part in _named(module)}
     for module in added:
         if len(module.package) > 1 and module.package[1] in top:
             yield f"{module.file}:1: a rule and a package are both called {module.package[1]!r}."
@@ -174,6 +193,12 @@ def _wrong_rules(added: list[Module], brought: list[Module], *, bundled: bool) -
                 )
             elif rule.name in _SETS and not _is_set(rule):
                 yield f"{module.file}:{rule.line}: write {_set_form(rule.name)} if …"
+            elif bundled and rule.kind == "set" and rule.name not in (_SETS | named):
+                for meant in get_close_matches(rule.name, _SETS, n=1, cutoff=NEAR):
+                    yield (
+                        f"{module.file}:{rule.line}: nothing reads {rule.name!r}; "
+                        f"did you mean {meant!r}?"
+                    )
     if not bundled and ("toolgate", "allow") not in defaults:
         yield (
             "package toolgate: there is no `default allow := false`. With bundled = false your "
@@ -183,6 +208,15 @@ def _wrong_rules(added: list[Module], brought: list[Module], *, bundled: bool) -
 
 def _at_top(module: Module) -> tuple[Rule, ...]:
     return module.rules if module.package == ("toolgate",) else ()
+
+
+def _named(module: Module) -> Iterator[str]:
+    """Rules of package toolgate that this module may look at."""
+    for path, _ in module.named:
+        if path[:2] == ("data", "toolgate"):
+            yield from path[2:3]
+        elif module.package == ("toolgate",):
+            yield path[0]
 
 
 def _is_set(rule: Rule) -> bool:

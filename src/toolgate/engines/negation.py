@@ -5,44 +5,14 @@ nothing and drops the rule: a `deny` that holds on one machine is gone on the fl
 refused, and a rule of its own stands in its place, which both read alike: `not _ok`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, cast
+
+from toolgate.engines.inputs import FIELDS, path_of
 
 Node = dict[str, Any]
 _CONSTANTS = frozenset({"String", "RawString", "Number", "Bool", "Null"})
 _ALWAYS = frozenset({"ArrayCompr", "SetCompr", "ObjectCompr"})
-# What the gate always gives, whoever calls; see docs/reference/policy-input.md.
-_SURE: Mapping[str, frozenset[str]] = {
-    "action": frozenset(),
-    "caller": frozenset(
-        {"tenant", "agent", "user", "persona", "roles", "session", "delegation"}
-    ),
-    "tool": frozenset({
-        "name", "effect", "side_effects", "tags", "category", "categories", "permissions",
-        "provider", "destructive", "requires_confirmation", "requires_approval", "enabled",
-        "source",
-    }),
-    "persona": frozenset({"can_add_tools"}),
-    "context": frozenset({"read_only", "no_web", "facts"}),
-    "time": frozenset({"unix", "iso", "weekday", "hour", "minute"}),
-    "settings": frozenset({"unlisted_personas_may_add"}),
-}  # fmt: skip
-
-
-def path_of(node: Node) -> tuple[str, ...] | None:
-    """The parts of `a.b["c"]`; nothing where one of them is computed."""
-    if "Var" in node:
-        return (str(node["Var"]["value"]),)
-    if "RefDot" in node:
-        before, last = path_of(node["RefDot"]["refr"]), node["RefDot"]["field"][1]
-    elif "RefBrack" in node:
-        before = path_of(node["RefBrack"]["refr"])
-        index = node["RefBrack"]["index"]
-        text = index.get("String") or index.get("RawString")
-        last = text["value"] if text else None
-    else:
-        return None
-    return None if before is None or last is None else (*before, str(last))
 
 
 def operands(node: Any) -> Iterator[tuple[tuple[str, ...], int]]:
@@ -62,7 +32,7 @@ def doubtful(path: tuple[str, ...], maybe: frozenset[str]) -> bool:
     if not path:
         return True
     if path[0] == "input":
-        known = _SURE.get(path[1]) if len(path) > 1 else frozenset[str]()
+        known = FIELDS.get(path[1]) if len(path) > 1 else frozenset[str]()
         return known is None or len(path) > 3 or (len(path) == 3 and path[2] not in known)
     return path[0] == "data" or path[0] in maybe or len(path) > 1
 

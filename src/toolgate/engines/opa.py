@@ -21,8 +21,14 @@ _RULES = {
     Action.REQUEST.value: "toolgate_gate/call",
     Action.ENABLE.value: "toolgate/allow",
 }
+# Who may do nothing; what counts is that there is an answer.
+_NOBODY: dict[str, Any] = {"action": Action.REQUEST.value, "caller": {}, "tool": {}}
 _NOT_THERE = "The policy server has no policy of ours; nothing ran. Look at its health."
 _REFUSED = "The policy server refuses the policy; nothing ran. Look at its health."
+_NO_ALLOW = (
+    "The policy server has no policy of its own that says true or false for every input; nothing "
+    "ran. Give it a bundle with package toolgate and `default allow := false`."
+)
 _OWN_ROOTS = (
     "the server's own bundle owns every root, so the gate's module cannot be put beside it; "
     'declare "roots": ["toolgate"] in the bundle\'s manifest'
@@ -118,10 +124,10 @@ class Opa:
         return tuple(await self._ask("toolgate_gate/reasons", document, LARGE, _texts))
 
     async def probe(self) -> bool:
-        """Ask about nobody, who may do nothing; what counts is that it answers."""
-        nobody: dict[str, Any] = {"action": Action.REQUEST.value, "caller": {}, "tool": {}}
+        """Ask about nobody. A policy of the server's own may have gone, and our module not."""
+        rule = "toolgate_gate/call" if self._pushes else "toolgate/allow"
         try:
-            await self._ask("toolgate_gate/call", nobody, SMALL, _truth)
+            await self._ask(rule, _NOBODY, SMALL, _truth)
         except PolicyUnavailable:
             return False
         return True
@@ -135,7 +141,8 @@ class Opa:
             ok=not problem,
             serves=not self._outage,
             problem=problem,
-            revision=self.revision,
+            # Nothing decides while it is away, not even the last good one.
+            revision="" if self._outage else self.revision,
         )
 
     async def close(self) -> None:
@@ -193,9 +200,15 @@ class Opa:
                 continue
             if wanted is self._refused:
                 self._problem, self._refused = "", None
+            if not self._pushes:
+                await self._has_its_own()
             self._good = wanted
             self._outage = ""
             self._ready = self._bundle is wanted
+
+    async def _has_its_own(self) -> None:
+        if await self._server.ask("toolgate/allow", _NOBODY) is MISSING:
+            raise PolicyUnavailable(_NO_ALLOW)
 
     def _down(self, error: PolicyUnavailable) -> None:
         self._outage = str(error.details.get("detail") or error.message)

@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 import orjson
 
 from toolgate.errors import PolicyUnavailable, SourceUnavailable
+from toolgate.net.address import shown
 
 SMALL, LARGE = 64 * 1024, 10 * 1024 * 1024
 # A module comes back with its syntax tree, which is many times its text.
@@ -14,6 +15,8 @@ _TREE = 128 * 1024 * 1024
 # What OPA may put beside a result.
 _KNOWN = frozenset({"result", "decision_id", "metrics", "provenance", "explanation"})
 _JSON = "application/json"
+# A built-in function that fails is an error, as it is in process; else the rule would be dropped.
+_STRICT = "?strict-builtin-errors=true"
 
 
 class Response(Protocol):
@@ -71,7 +74,7 @@ class OpaServer:
     async def ask(self, rule: str, document: Mapping[str, Any], *, most: int = SMALL) -> Any:
         """The value of a rule for this `input`; `MISSING` where there is none."""
         body = orjson.dumps({"input": document})
-        response = await self._send("POST", f"/v1/data/{rule}", body, most)
+        response = await self._send("POST", f"/v1/data/{rule}{_STRICT}", body, most)
         if response.status != 200:
             raise _unavailable(_status(response.status))
         return _result(response)
@@ -129,7 +132,9 @@ class OpaServer:
                 seconds=self._seconds,
             )
         except SourceUnavailable as error:
-            raise _unavailable("did not answer in time or in bounds", error.message) from None
+            why = error.message.removeprefix(shown(self._base + path)).strip(" .")
+            detail = f"it {why}; see whether it runs, and whether [policy] url is right."
+            raise _unavailable("did not answer in time or in bounds", detail) from None
 
 
 def _unavailable(what: str, detail: str = "") -> PolicyUnavailable:

@@ -104,4 +104,6 @@ class Rego:
         try:
             return self._interpreter.ask(rule, orjson.dumps(document))
         except RegoError as error:
-            raise PolicyUnavailable(f"The policy cannot be evaluated: {error}.") from None
+            raise PolicyUnavailable(
+                f"The policy cannot be evaluated: {str(error).rstrip('.')}."
+            ) from None

@@ -19,7 +19,7 @@ from toolgate.executor.late import Late
 from toolgate.executor.outcome import outcome
 from toolgate.executor.remembered import scalars
 from toolgate.ledger.entry import State
-from toolgate.ledger.history import Past, Sessions
+from toolgate.ledger.history import Past, Sessions, session_of, turn_of
 from toolgate.spec.effect import Effect
 
 _log = logging.getLogger("toolgate.history")
@@ -112,8 +112,8 @@ def _past(call: Call, state: State) -> Past:
     return Past(
         call_id=call.id,
         tenant=caller.tenant,
-        session=caller.session,
-        turn_group="" if turn is None else turn.group,
+        session=session_of(caller),
+        turn_group=turn_of(caller, turn),
         tool=call.spec.name,
         state=state,
         args=scalars(call.spec.input_schema.raw, call.args),

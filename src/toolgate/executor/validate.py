@@ -3,6 +3,7 @@
 from toolgate.call import Call, Output
 from toolgate.errors import InvalidArguments
 from toolgate.executor.extension import Extension, Handler
+from toolgate.spec.secret import without_values
 
 
 class Validate(Extension):
@@ -22,9 +23,10 @@ class Validate(Extension):
                     else spec.input_schema.problems(call.args)
                 )
             except ValueError as error:
-                problems = [("", f"not JSON ({error})")]
+                raise InvalidArguments(spec.name, [("", f"not JSON ({error})")]) from None
             if problems is not None:
-                raise InvalidArguments(spec.name, problems)
+                told = without_values(spec.input_schema.raw, call.args, problems)
+                raise InvalidArguments(spec.name, told)
             return await inner(call)
 
         return run

@@ -12,7 +12,7 @@ from toolgate.gate.recorder import exactly
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.world import World
 
-_MOST_BOOKS = 10_000
+_MOST_BOOKS = 5_000
 _MOST_ANSWERS = 1_000
 
 
@@ -68,7 +68,7 @@ class Books:
 
     def of(self, caller: Caller, snapshot: Snapshot, world: World, revision: str) -> Book:
         """The caller's book for this moment, new where the old one does not hold any more."""
-        if snapshot is not self.snapshot or revision != self.revision:
+        if snapshot is not self.snapshot or revision is not self.revision:
             self.kept.clear()
             self.snapshot, self.revision = snapshot, revision
         now_ns = clock.monotonic_ns()

@@ -8,7 +8,13 @@ import msgspec
 from toolgate import clock
 from toolgate.call import Action, Caller, Grant, Turn
 from toolgate.catalog.catalog import Catalog
-from toolgate.errors import InvalidArguments, PermissionDenied, ToolNotFound
+from toolgate.errors import (
+    InvalidArguments,
+    PermissionDenied,
+    PolicyUnavailable,
+    StoreUnavailable,
+    ToolNotFound,
+)
 from toolgate.gate import capsule, registry
 from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.book import Book, Books
@@ -29,6 +35,8 @@ _MOST_REASONS = 200
 _NO_ENGINES = Engines()
 _USUAL = Rules()
 _NO_POLICY = ""
+# So often a decision is made anew because something changed while it was made.
+_MOST_TRIES = 5
 _MISSING = Verdict(
     phase=registry.PHASE,
     allowed=False,
@@ -90,18 +98,44 @@ class Gate:
         grant = self.known(caller, tool)
         if grant is not None:
             return grant
+        for _ in range(_MOST_TRIES):
+            revision = self._revision()
+            book, grant = await self._decided(caller, tool, args, turn)
+            if self._holds(caller, book, revision):
+                return grant
+        raise PolicyUnavailable(
+            f"The rules changed again and again while {tool[:64]!r} was decided; nothing ran. "
+            "Try again."
+        )
+
+    async def _decided(
+        self, caller: Caller, tool: str, args: dict[str, Any] | None, turn: Turn | None
+    ) -> tuple[Book, Grant]:
         spec = self._catalog.current.get(tool)
         if spec is None:
             raise ToolNotFound(tool)
         anew = False
         if spec.effect is not _PURE:
-            # What was revoked a moment ago, on whichever node, must not run.
-            await self._tenancy.freshen()
+            try:
+                # What was revoked a moment ago, on whichever node, must not run.
+                await self._tenancy.freshen()
+            except StoreUnavailable:
+                # A hidden tool looks like a missing one, whatever is away.
+                await self._granted(caller, tool, turn)
+                raise
             anew = self._asks_again
         book, grant = await self._granted(caller, tool, turn, anew=anew)
         if self._phases.reads:
             grant = await self._requested(book, grant, args or {}, turn)
-        return grant
+        return book, grant
+
+    def _holds(self, caller: Caller, book: Book, revision: str) -> bool:
+        """Whether what was decided on is still so: nothing has changed while engines were asked."""
+        return (
+            self._revision() is revision
+            and self._catalog.current is book.moment.snapshot
+            and book.follow(caller, self._tenancy.world)
+        )
 
     @property
     def reads_args(self) -> bool:
@@ -224,13 +258,13 @@ class Gate:
         if grant is not None and not anew:
             return book, grant
         book = await self._trusted(caller, book)
-        moment = book.moment
+        moment, revision = book.moment, self._revision()
         spec = moment.snapshot.get(tool)
         if spec is None or (tool in book.refused and not anew):
             raise ToolNotFound(tool)
         sifted = await self._phases.sift(moment, caller, (spec,), turn)
         decision = await self._recorded(moment, caller, spec, sifted)
-        lasting = self._phases.reads <= {ARGS}
+        lasting = self._phases.reads <= {ARGS} and self._holds(caller, book, revision)
         if tool in sifted.refused:
             if lasting:
                 book.refused[tool] = sifted.refused[tool]
@@ -244,8 +278,6 @@ class Gate:
             self._revision(),
             decision,
         )
-        # Written into the book of the moment that it was decided on: if the world has moved on
-        # meanwhile, nobody reads that book any more.
         if lasting:
             book.grants[tool] = grant
             if spec.effect is _PURE and not self._phases.reads:

@@ -1,5 +1,6 @@
 """Phase 4 begins with layers: global, role, task, delegation. Each can only take tools away."""
 
+import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from toolgate.tenancy.layer import Layer, roles_of
 from toolgate.tenancy.names import label
 from toolgate.tenancy.world import World
 
-_NOTHING: tuple[str, ...] = ()
+_MOST_NAMED = 10
 _READ_ONLY = Layer(deny=("group:write",))
 _NO_WEB = Layer(deny=("group:web",))
 
@@ -32,11 +33,12 @@ class Cascade(NamedTuple):
 
     steps: tuple[Step, ...]
     unknown_role: str = ""
+    known_roles: frozenset[str] = frozenset()
 
     def refusal(self, caller: Caller, spec: ToolSpec, groups: frozenset[str]) -> Verdict | None:
         """The first layer that does not leave this tool."""
         if self.unknown_role:
-            return _unknown(caller, self.unknown_role)
+            return _unknown(caller, spec, self.unknown_role, self.known_roles)
         for step in self.steps:
             allow, deny = step.layer.allow, step.layer.deny
             denied = bool(deny) and selection(deny).has(spec, groups)
@@ -53,7 +55,7 @@ def cascade(caller: Caller, world: World) -> Cascade:
         # Roles mean something here, so one that nobody has defined is a mistake, and means no.
         unknown = next((role for role in caller.roles if role not in known), None)
         if unknown is not None:
-            return Cascade((), unknown or "(empty)")
+            return Cascade((), unknown or "(empty)", known)
     return Cascade(tuple(_steps(caller, world)))
 
 
@@ -116,8 +118,14 @@ def _set_of(step: Step) -> str:
     return step.remedy.replace("permit", "set").replace(" {tool}", "") + " --deny …"
 
 
-def _unknown(caller: Caller, role: str) -> Verdict:
-    remedy = f"toolgate roles set {role} --allow group:all --tenant {caller.tenant}"
+def _unknown(caller: Caller, spec: ToolSpec, role: str, known: frozenset[str]) -> Verdict:
+    named = ", ".join(sorted(known)[:_MOST_NAMED]) + (", …" if len(known) > _MOST_NAMED else "")
+    # A command that defines a role allows this one tool: what else it is for, nobody here knows.
+    define = ["toolgate", "roles", "set", role, "--tools", spec.name, "--tenant", caller.tenant]
+    remedy = (
+        f"Call with a role that is on record (known here: {named}), or say what this one may use, "
+        f"and no more: {shlex.join(define)}"
+    )
     try:
         label("role", role)
     except InvalidRequest as error:

@@ -12,6 +12,7 @@ from toolgate.gate.policy import ARGS
 
 # So much of the arguments is kept with a decision; of more, only how much there was.
 _MOST_ARGS = 16_384
+_MOST_INPUT = 65_536
 _EXACTLY = (
     orjson.OPT_SORT_KEYS
     | orjson.OPT_PASSTHROUGH_DATETIME
@@ -38,6 +39,7 @@ class Recorder:
         """Keep it soon; returns its id."""
         if len(args := written(asked.get(ARGS, {}))) > _MOST_ARGS:
             asked = _without(asked, ARGS) | {"args_omitted": len(args)}
+        asked = _bounded(asked)
         content = [asked, verdict.allowed, observed, verdict.rule, verdict.reason, revision]
         digest = hashlib.blake2b(written(content), digest_size=12).hexdigest()
         decision = Decision(
@@ -66,6 +68,15 @@ def exactly(value: object) -> bytes:
 def written(value: object) -> bytes:
     """The same bytes for the same value. Arguments are checked against their schema later."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=_told)
+
+
+def _bounded(asked: dict[str, Any]) -> dict[str, Any]:
+    """Whoever calls chooses some of what is kept: not without an end."""
+    size = len(written(asked))
+    if size <= _MOST_INPUT:
+        return asked
+    kept = {name: asked[name] for name in ("action", "tool")}
+    return {**kept, "caller": {"tenant": asked["caller"]["tenant"]}, "input_omitted": size}
 
 
 def _without(document: dict[str, Any], name: str) -> dict[str, Any]:

@@ -65,6 +65,8 @@ def _is_policys(decision: Decision) -> bool:
 
 
 def _missing(document: dict[str, Any], policy: Policy, action: Action) -> tuple[str, ...]:
+    if "input_omitted" in document:
+        return ("input",)
     if action is not Action.REQUEST:
         return ()
     return tuple(sorted(part for part in policy.reads & PER_CALL if part not in document))

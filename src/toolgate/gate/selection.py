@@ -1,11 +1,31 @@
 """Selectors, compiled: a name, `group:read`, `category:data`, `category:data!web`, `mail.*`."""
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from toolgate.gate.groups import categories_of
 from toolgate.spec.tool import ToolSpec
+
+
+class Glob(NamedTuple):
+    """A name with stars. Matched from left to right without ever going back."""
+
+    first: str
+    between: tuple[str, ...]
+    last: str
+
+    def takes(self, name: str) -> bool:
+        """Whether the parts stand in the name, in their order and apart."""
+        end = len(name) - len(self.last)
+        at = len(self.first)
+        if at > end or not name.startswith(self.first) or not name.endswith(self.last):
+            return False
+        for part in self.between:
+            at = name.find(part, at, end)
+            if at < 0:
+                return False
+            at += len(part)
+        return True
 
 
 class Selection(NamedTuple):
@@ -16,7 +36,7 @@ class Selection(NamedTuple):
     categories: frozenset[str]
     # Of these categories only what does not reach the web.
     offline: frozenset[str]
-    pattern: re.Pattern[str] | None
+    globs: tuple[Glob, ...]
 
     def has(self, spec: ToolSpec, groups: frozenset[str]) -> bool:
         """Whether it takes this tool."""
@@ -26,17 +46,18 @@ class Selection(NamedTuple):
             own = categories_of(spec)
             if own & self.categories or (own & self.offline and "web" not in groups):
                 return True
-        return self.pattern is not None and self.pattern.fullmatch(spec.name) is not None
+        return any(glob.takes(spec.name) for glob in self.globs)
 
 
-@lru_cache(maxsize=4_096)
+# Callers can send lists of their own: not more of them are kept than memory has room for.
+@lru_cache(maxsize=512)
 def selection(selectors: tuple[str, ...]) -> Selection:
     """The same list is compiled once."""
     names: set[str] = set()
     groups: set[str] = set()
     categories: set[str] = set()
     offline: set[str] = set()
-    globs: list[str] = []
+    globs: list[Glob] = []
     for selector in selectors:
         kind, _, rest = selector.partition(":")
         if kind == "group":
@@ -46,7 +67,8 @@ def selection(selectors: tuple[str, ...]) -> Selection:
         elif kind == "category":
             categories.add(rest)
         elif "*" in selector:
-            globs.append(".*".join(re.escape(part) for part in selector.split("*")))
+            first, *between, last = selector.split("*")
+            globs.append(Glob(first, tuple(part for part in between if part), last))
         else:
             names.add(selector)
     return Selection(
@@ -54,5 +76,5 @@ def selection(selectors: tuple[str, ...]) -> Selection:
         frozenset(groups),
         frozenset(categories),
         frozenset(offline),
-        re.compile("|".join(globs), re.DOTALL) if globs else None,
+        tuple(globs),
     )

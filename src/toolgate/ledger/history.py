@@ -21,6 +21,26 @@ _WORDS: Mapping[State, str] = {
 }
 
 
+def session_of(caller: Caller) -> str:
+    """The name that a session is kept by; empty where there is none.
+
+    It is one user's with one agent, and with those that this agent hands its task on to: whoever
+    learns a session's name cannot speak in it.
+    """
+    return _owned(caller, caller.session) if caller.session else ""
+
+
+def turn_of(caller: Caller, turn: Turn | None) -> str:
+    """The name that a turn is kept by, which is one user's with one agent in the same way."""
+    return "" if turn is None else _owned(caller, turn.group)
+
+
+def _owned(caller: Caller, name: str) -> str:
+    first = caller.delegation[0].by if caller.delegation else caller.agent
+    # Agents' names hold no slash, and users are counted, so that no two parts can be mistaken.
+    return f"{first}/{len(caller.user)}/{caller.user}/{name}"
+
+
 class Past(msgspec.Struct, frozen=True, kw_only=True):
     """One call of a session or a turn. `args` are plain values that are no secrets."""
 

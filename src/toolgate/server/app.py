@@ -16,7 +16,6 @@ from toolgate.server.admin.routes import PREFIX, administer, allowed_methods
 from toolgate.server.auth import authenticate, caller_of
 from toolgate.server.body import Receive, SlowBodyError, read_object
 from toolgate.server.calls import read_call, run_call
-from toolgate.server.context import session_of
 from toolgate.server.host import host_check
 from toolgate.server.place import kind_of, place_of
 from toolgate.server.problems import problem, wire_problem
@@ -108,8 +107,7 @@ class App:
         asked = read_call(await read_object(receive))
         caller = request.caller
         if asked.context is not NO_CONTEXT or asked.session:
-            session = session_of(caller.agent, asked.session)
-            caller = msgspec.structs.replace(caller, context=asked.context, session=session)
+            caller = msgspec.structs.replace(caller, context=asked.context, session=asked.session)
         output = await run_call(request.gate, caller, asked)
         return 200, orjson.dumps(output.to_machine())
 

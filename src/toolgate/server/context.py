@@ -10,8 +10,6 @@ from toolgate.tenancy.layer import check_selector
 
 _LONGEST_SESSION = 256
 _FLAGS = {"true": True, "false": False, "": True}
-_MOST_SELECTORS = 256
-_MOST_FACTS = 64
 _MOST_TOLD = 200
 
 
@@ -35,10 +33,6 @@ def read_context(given: Any) -> Context:
             "It has read_only, no_web, allow, deny and facts."
         ) from None
     selectors = (*(read.allow or ()), *read.deny)
-    if len(selectors) > _MOST_SELECTORS or len(read.facts) > _MOST_FACTS:
-        raise InvalidRequest(
-            f"'context' holds at most {_MOST_SELECTORS} selectors and {_MOST_FACTS} facts."
-        )
     for selector in selectors:
         check_selector(selector)
     return Context(
@@ -57,11 +51,6 @@ def read_session(given: Any) -> str:
     if not isinstance(given, str) or not given or len(given) > _LONGEST_SESSION:
         raise InvalidRequest(f"'session' is a text of 1 to {_LONGEST_SESSION} characters.")
     return given
-
-
-def session_of(agent: str, session: str) -> str:
-    """The name that a session goes by: no agent can speak in another one's."""
-    return f"{agent}/{session}" if session else ""
 
 
 def flag(name: str, given: str | None) -> bool:

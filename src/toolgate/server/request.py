@@ -7,6 +7,7 @@ from toolgate.call import Caller
 from toolgate.errors import InvalidRequest
 from toolgate.runtime import Runtime
 from toolgate.tenancy.keys import Key, Role
+from toolgate.tenancy.names import nearest
 
 
 class Request(NamedTuple):
@@ -21,6 +22,15 @@ class Request(NamedTuple):
     def is_admin(self) -> bool:
         """Whether the key may look beyond its own agent."""
         return self.key.role is not Role.AGENT
+
+    def takes(self, *names: str) -> None:
+        """`InvalidRequest` for any other: a misspelt one would be believed to hold."""
+        for name in self.query:
+            if name not in names:
+                raise InvalidRequest(
+                    f"{name[:60]!r} is not known here; this address takes {', '.join(names)}."
+                    + nearest(name, names)
+                )
 
     def number(self, name: str, *, default: int, most: int) -> int:
         """A whole number from the query."""

@@ -6,7 +6,7 @@ import msgspec
 
 from toolgate.call import Caller, Context
 from toolgate.errors import InvalidRequest
-from toolgate.server.context import flag, read_session, session_of
+from toolgate.server.context import flag, read_session
 from toolgate.server.request import Request
 from toolgate.spec.export import FORMATS, export, native
 from toolgate.spec.json_object import parse_object
@@ -15,10 +15,13 @@ from toolgate.tenancy.keys import Role
 
 _PAGE = 1_000
 _MOST_WORDS = 16
+# An agent's session is its own, whatever it is called.
+_TASK = ("session", "read_only", "no_web")
 
 
 async def list_tools(request: Request) -> dict[str, Any]:
-    """`GET /v1/tools?format=&q=&limit=&read_only=&no_web=`."""
+    """`GET /v1/tools?format=&q=&limit=&session=&read_only=&no_web=`."""
+    request.takes("format", "q", "limit", *_TASK)
     wanted = request.query.get("format", "toolgate")
     if wanted not in FORMATS:
         raise InvalidRequest(f"'format' must be one of: {', '.join(FORMATS)}.")
@@ -39,6 +42,7 @@ def _has(spec: ToolSpec, words: set[str]) -> bool:
 
 async def show_tool(request: Request, name: str) -> dict[str, Any]:
     """`GET /v1/tools/{name}`."""
+    request.takes(*_TASK)
     return native(await request.gate.gate.view(_in_task(request.caller, request), name))
 
 
@@ -46,6 +50,7 @@ async def explain_tool(request: Request, name: str) -> dict[str, Any]:
     """`GET /v1/tools/{name}/explain?agent=&user=&persona=&role=&session=&args=`: for an admin, of
     anybody; else of the key's own.
     """
+    request.takes("tenant", "agent", "user", "persona", "role", "args", *_TASK)
     about = _about(request) if request.is_admin else await _own(request, name)
     args = request.query.get("args")
     try:
@@ -84,7 +89,6 @@ async def _own(request: Request, name: str) -> Caller:
         "user": own.user,
         "persona": own.persona,
         "role": ",".join(own.roles),
-        "session": own.session,
     }
     for field, value in is_known.items():
         if request.query.get(field, "") not in {"", value}:
@@ -99,7 +103,7 @@ def _listed(text: str) -> tuple[str, ...]:
 def _in_task(caller: Caller, request: Request) -> Caller:
     """The caller in the task and session that the query describes, if it describes one."""
     read_only, no_web = (flag(name, request.query.get(name)) for name in ("read_only", "no_web"))
-    session = session_of(caller.agent, read_session(request.query.get("session")))
+    session = read_session(request.query.get("session"))
     if not read_only and not no_web and not session:
         return caller
     context = Context(read_only=read_only, no_web=no_web)

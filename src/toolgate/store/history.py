@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from toolgate import clock
 from toolgate.call import Caller, Turn
 from toolgate.ledger.entry import State
-from toolgate.ledger.history import KEEP_NS, LAST_CALLS, Past, told
+from toolgate.ledger.history import KEEP_NS, LAST_CALLS, Past, session_of, told, turn_of
 from toolgate.spec.document import sha256
 from toolgate.store.database import Database
 from toolgate.store.prune import Prune
@@ -63,7 +63,7 @@ class TableHistory:
     async def of(self, caller: Caller, turn: Turn | None) -> dict[str, Any]:
         """Both looked at in one moment."""
         tenant, since_ns = _name(caller.tenant), clock.unix_ns() - KEEP_NS
-        session, group = _name(caller.session), "" if turn is None else _name(turn.group)
+        session, group = _name(session_of(caller)), _name(turn_of(caller, turn))
         if not session and not group:
             return {"session": told((), ()), "turn": told((), ())}
 

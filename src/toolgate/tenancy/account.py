@@ -48,7 +48,11 @@ def details_of(change: Change) -> dict[str, Any]:
         case SetRelations() | MarkRelations():
             fields: Mapping[str, Any] = msgspec.structs.asdict(change)
             listed = {part: [str(one) for one in fields[part]] for part in ("add", "remove")}
-            return {**fields, **listed}
+            if isinstance(change, SetRelations):
+                return {**fields, **listed}
+            told = {"tenant": change.tenant, "token": change.token, **listed}
+            # A token says that it was done.
+            return told if change.token else {**told, "outcome": change.outcome}
         case _:
             return _json(change)
 

@@ -94,12 +94,21 @@ class SetRelations(msgspec.Struct, frozen=True):
 
 
 class MarkRelations(msgspec.Struct, frozen=True):
-    """Relations that are kept elsewhere have changed; the token says how fresh to read them."""
+    """Relations that are kept elsewhere have changed; the token says how fresh to read them.
+
+    Without a token they are to be changed, or, where it `failed`, nobody knows whether they were.
+    """
 
     tenant: str
     token: str
     add: tuple[Relation, ...] = ()
     remove: tuple[Relation, ...] = ()
+    failed: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """How far it came, where there is no token."""
+        return "failed" if self.failed else "intended"
 
 
 class SetPolicyModule(msgspec.Struct, frozen=True):

@@ -74,6 +74,11 @@ def check_selector(selector: str) -> None:
         )
 
 
+def is_name(selector: str) -> bool:
+    """Whether it selects one tool, by its name."""
+    return selector.partition(":")[0] not in {"group", "category"} and "*" not in selector
+
+
 LayerKey = tuple[str, str]
 """The role (empty: everybody) and the layer's own name."""
 Layers = Mapping[LayerKey, Layer]

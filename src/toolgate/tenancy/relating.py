@@ -61,7 +61,7 @@ class Relating(Hand):
         async with self._stepping:
             await self._put(intent)
             # Where it fails, it may have been done all the same: what was read since is in doubt.
-            mark = MarkRelations(intent.tenant, "")
+            mark = msgspec.structs.replace(intent, failed=True)
             try:
                 token = await writer.write(intent.tenant, intent.add, intent.remove)
                 mark = msgspec.structs.replace(intent, token=token)

@@ -72,7 +72,8 @@ def checked(relation: Relation) -> Relation:
             f"{relation.kind}; it takes {', '.join(sorted(subjects))}."
         )
     for name in (relation.name, relation.subject):
-        if not _NAME.match(name):
+        # What cannot be seen makes two names look like one.
+        if not _NAME.match(name) or not name.isprintable():
             raise InvalidRequest(
                 f"{name[:80]!r} cannot stand in a relation: 1 to 256 characters without spaces, "
                 "# and control characters."

@@ -26,7 +26,7 @@ class Rules(Hand):
     ) -> None:
         """Narrow what everybody, or a role, is left with; `None` takes the layer away.
 
-        In one tenant, or in all of them.
+        In one tenant, or in all of them. A name that it denies has to be a tool's.
         """
         names.label("layer", name)
         if role:
@@ -36,6 +36,7 @@ class Rules(Hand):
         if layer is not None:
             layer = layers.checked(_exact(layer))
             names.words("reason of a layer", layer.reason)
+            self._denied(layer, self._layers(tenant).get((role, name)))
         await self._put(SetLayer(name, layer, role, tenant))
 
     async def set_role(self, role: str, permissions: Permissions, *, tenant: str = "") -> None:
@@ -51,8 +52,7 @@ class Rules(Hand):
             plain("tenant", tenant)
         async with self._stepping:
             await self._present.refresh()
-            world = self.world
-            kept = world.tenant(tenant).layers if tenant else world.everyone.layers
+            kept = self._layers(tenant)
             found = [name for whose, name in kept if whose == role]
             if not found:
                 raise InvalidRequest(
@@ -89,6 +89,16 @@ class Rules(Hand):
             if self._check is not None:
                 self._check(modules)
             await self._put(SetPolicyModule(name, text))
+
+    def _layers(self, tenant: str) -> layers.Layers:
+        return self.world.tenant(tenant).layers if tenant else self.world.everyone.layers
+
+    def _denied(self, layer: Layer, before: Layer | None) -> None:
+        """A misspelt name would be believed to be denied; what was denied before may be gone."""
+        kept = () if before is None else before.deny
+        for selector in layer.deny:
+            if layers.is_name(selector) and selector not in kept:
+                self._tool(selector)
 
 
 def _exact(given: S) -> S:

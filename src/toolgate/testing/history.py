@@ -9,7 +9,7 @@ import msgspec
 from toolgate import clock
 from toolgate.call import Caller, Turn
 from toolgate.ledger.entry import State
-from toolgate.ledger.history import KEEP_NS, LAST_CALLS, Past, told
+from toolgate.ledger.history import KEEP_NS, LAST_CALLS, Past, session_of, told, turn_of
 
 
 class MemoryHistory:
@@ -30,7 +30,7 @@ class MemoryHistory:
 
     async def of(self, caller: Caller, turn: Turn | None) -> dict[str, Any]:
         """What the session did, and what the turn did, in the caller's tenant."""
-        session, group = caller.session, "" if turn is None else turn.group
+        session, group = session_of(caller), turn_of(caller, turn)
         return {
             "session": self._told(caller, lambda past: past.session == session, session),
             "turn": self._told(caller, lambda past: past.turn_group == group, group),

@@ -11,8 +11,9 @@ restrict contains reason if {
 	some tool in {"*", input.tool.name}
 	some argument, refused in data.restricted_arguments[tenant][tool]
 	input.args[argument] in refused
+	# The value stays out: a reason goes on record, and an argument may be a secret.
 	reason := {
-		"reason": sprintf("argument '%v' may not be %s", [argument, json.marshal(input.args[argument])]),
+		"reason": sprintf("argument '%v' may not have this value", [argument]),
 		"remedy": "call it with another value, or change restricted_arguments",
 	}
 }

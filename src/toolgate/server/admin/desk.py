@@ -1,5 +1,6 @@
 """Who asks for a change, and how far their key reaches: the whole house, or one tenant."""
 
+from enum import EnumMeta
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -7,8 +8,10 @@ import msgspec
 from toolgate.errors import InvalidRequest, PermissionDenied
 from toolgate.runtime import Runtime
 from toolgate.server.request import Request
+from toolgate.tenancy import roster
 from toolgate.tenancy.keys import Role
 from toolgate.tenancy.tenancy import Tenancy
+from toolgate.tenancy.world import World
 
 T = TypeVar("T", bound=msgspec.Struct)
 _MOST_TOLD = 200
@@ -76,6 +79,16 @@ class Desk(NamedTuple):
             raise InvalidRequest("Name the tenant: 'tenant'.")
         return tenant
 
+    async def need_on_record(self, tenant: str, agent: str = "") -> None:
+        """`InvalidRequest` where these are not: a typo would be believed to be done."""
+        # Another node may have put them there since this one looked.
+        await self.gate.tenancy.refresh()
+        roster.need(self.gate.tenancy.world, tenant, agent)
+
+    def notes(self, before: World, tenant: str, agent: str = "") -> list[str]:
+        """What to know about a change: whom it put on record."""
+        return roster.newcomers(before, self.gate.tenancy.world, tenant, agent)
+
 
 def read(fields: dict[str, Any], kind: type[T]) -> T:
     """What was sent as values, or `InvalidRequest` that says which field is wrong."""
@@ -84,8 +97,22 @@ def read(fields: dict[str, Any], kind: type[T]) -> T:
     except msgspec.ValidationError as error:
         known = ", ".join(kind.__struct_fields__) or "none"
         raise InvalidRequest(
-            f"This does not fit: {str(error)[:_MOST_TOLD]}. The fields here: {known}."
+            f"This does not fit: {str(error)[:_MOST_TOLD]}.{_choices(str(error), kind)} "
+            f"The fields here: {known}."
         ) from None
+
+
+def _choices(said: str, kind: type[msgspec.Struct]) -> str:
+    """What the field takes whose value is none of those."""
+    for field in msgspec.structs.fields(kind):
+        if said.endswith(f"`$.{field.name}`") and isinstance(field.type, EnumMeta):
+            return f" It is one of: {', '.join(map(str, field.type))}."
+    return ""
+
+
+def noted(answer: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """The answer, with notes where there are any."""
+    return answer | {"notes": notes} if notes else answer
 
 
 def reaches_all(request: Request) -> bool:

@@ -3,8 +3,10 @@
 from typing import Any
 
 from toolgate.errors import InvalidRequest
-from toolgate.server.admin.desk import Desk, OfTenant, Signed, SignedOfTenant, beyond
+from toolgate.server.admin.desk import Desk, OfTenant, Signed, SignedOfTenant, beyond, noted
 from toolgate.tenancy.keys import Key, Role
+from toolgate.tenancy.layer import roles_of
+from toolgate.tenancy.roster import strangers
 
 _SHOWN = ("id", "role", "tenant", "agent", "user", "persona", "roles")
 
@@ -38,7 +40,10 @@ async def add_key(desk: Desk, given: NewKey) -> Any:
         persona=given.persona,
         roles=given.roles,
     )
-    return _shown(fresh.key) | {"secret": fresh.secret}
+    world = desk.gate.tenancy.world
+    known = roles_of(world.everyone.layers) | roles_of(world.tenant(fresh.key.tenant).layers)
+    answer = _shown(fresh.key) | {"secret": fresh.secret}
+    return noted(answer, strangers(fresh.key.roles, known))
 
 
 async def revoke_key(desk: Desk, _: Signed) -> Any:

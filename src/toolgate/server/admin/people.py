@@ -5,7 +5,15 @@ from typing import Any
 import msgspec
 
 from toolgate.errors import PermissionDenied
-from toolgate.server.admin.desk import Desk, Nothing, OfTenant, Signed, SignedOfTenant, beyond
+from toolgate.server.admin.desk import (
+    Desk,
+    Nothing,
+    OfTenant,
+    Signed,
+    SignedOfTenant,
+    beyond,
+    noted,
+)
 from toolgate.tenancy.capsule import Mode
 from toolgate.tenancy.keys import Key, Role
 
@@ -71,9 +79,10 @@ async def list_agents(desk: Desk, _: OfTenant) -> Any:
 
 async def put_agent(desk: Desk, given: Agent) -> Any:
     """`PUT agents/{id}` `{tenant, mode}`."""
-    tenant = desk.need_tenant()
+    tenant, before = desk.need_tenant(), desk.gate.tenancy.world
     await desk.tenancy.set_agent(tenant, desk.names[0], given.mode)
-    return {"id": desk.names[0], "tenant": tenant, "mode": given.mode}
+    answer = {"id": desk.names[0], "tenant": tenant, "mode": given.mode}
+    return noted(answer, desk.notes(before, tenant))
 
 
 async def remove_agent(desk: Desk, _: SignedOfTenant) -> Any:
@@ -116,23 +125,31 @@ async def put_flag(desk: Desk, given: Flag) -> Any:
             phase="door",
             reason="the key's role",
         )
+    if not given.enabled:
+        await desk.need_on_record(tenant)
+    before = desk.gate.tenancy.world
     if tenant:
         await desk.tenancy.set_tenant_tool(tenant, given.tool, given.enabled)
     else:
         await desk.tenancy.set_tool(given.tool, given.enabled)
-    return {"tool": given.tool, "tenant": tenant, "enabled": given.enabled}
+    answer = {"tool": given.tool, "tenant": tenant, "enabled": given.enabled}
+    return noted(answer, desk.notes(before, tenant))
 
 
 async def put_activation(desk: Desk, given: Activation) -> Any:
     """`PUT activations` `{tenant, agent, tool, enabled, overrides}`."""
     tenant = desk.need_tenant()
+    if not given.enabled:
+        await desk.need_on_record(tenant, given.agent)
+    before = desk.gate.tenancy.world
     await desk.tenancy.activate(
         tenant, given.agent, given.tool, enabled=given.enabled, overrides=given.overrides
     )
-    return {
+    answer = {
         "tenant": tenant,
         "agent": given.agent,
         "tool": given.tool,
         "enabled": given.enabled,
         "overrides": given.overrides,
     }
+    return noted(answer, desk.notes(before, tenant, given.agent))

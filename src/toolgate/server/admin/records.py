@@ -4,7 +4,9 @@ from typing import Any
 
 import msgspec
 
-from toolgate.server.admin.desk import Desk, Nothing, OfTenant, Signed, SignedOfTenant
+from toolgate.errors import InvalidRequest
+from toolgate.server.admin.desk import Desk, Nothing, OfTenant, Signed, SignedOfTenant, noted
+from toolgate.tenancy.names import nearest
 
 _MOST_RELATIONS = 10_000
 
@@ -44,9 +46,10 @@ async def list_relations(desk: Desk, _: SomeRelations) -> Any:
 
 async def put_relations(desk: Desk, given: Relations) -> Any:
     """`POST relations` `{tenant, add: [...], remove: [...]}`."""
-    tenant = desk.need_tenant()
+    tenant, before = desk.need_tenant(), desk.gate.tenancy.world
     await desk.tenancy.relate(tenant, add=given.add, remove=given.remove)
-    return {"tenant": tenant, "added": given.add, "removed": given.remove}
+    answer = {"tenant": tenant, "added": given.add, "removed": given.remove}
+    return noted(answer, desk.notes(before, tenant))
 
 
 async def list_policies(desk: Desk, _: Nothing) -> Any:
@@ -67,6 +70,13 @@ async def put_policy(desk: Desk, given: Module) -> Any:
 async def remove_policy(desk: Desk, _: Signed) -> Any:
     """`DELETE policies/{name}`."""
     [name] = desk.names
+    await desk.gate.tenancy.refresh()
+    kept = desk.gate.tenancy.world.everyone.policies
+    if name not in kept:
+        raise InvalidRequest(
+            f"There is no module {name[:80]!r} in the store; nothing was changed."
+            + nearest(name, kept)
+        )
     await desk.tenancy.set_policy_module(name, None)
     return {"name": name, "removed": True}
 

@@ -4,8 +4,12 @@ from typing import Any
 
 import msgspec
 
-from toolgate.server.admin.desk import Desk, Nothing, OfTenant, Signed, SignedOfTenant
+from toolgate.errors import InvalidRequest
+from toolgate.server.admin.desk import Desk, Nothing, OfTenant, Signed, SignedOfTenant, noted
+from toolgate.tenancy import roster
 from toolgate.tenancy.layer import Layer, Layers, Permissions, roles_of
+from toolgate.tenancy.names import nearest
+from toolgate.tenancy.world import World
 
 
 class NewLayer(SignedOfTenant):
@@ -51,15 +55,24 @@ async def put_layer(desk: Desk, given: NewLayer) -> Any:
     """`PUT layers/{name}` `{allow, deny, reason, role?, tenant?}`."""
     [name] = desk.names
     layer = Layer(allow=given.allow, deny=given.deny, reason=given.reason)
-    tenant = desk.tenant
+    tenant, before = desk.tenant, desk.gate.tenancy.world
     await desk.tenancy.set_layer(name, layer, role=given.role, tenant=tenant)
-    return _row(tenant, given.role, name, layer)
+    return noted(_row(tenant, given.role, name, layer), _notes(desk, before, tenant, layer))
 
 
 async def remove_layer(desk: Desk, given: OldLayer) -> Any:
     """`DELETE layers/{name}?role=&tenant=`."""
     [name] = desk.names
     tenant = desk.tenant
+    await desk.gate.tenancy.refresh()
+    world = desk.gate.tenancy.world
+    kept = world.tenant(tenant).layers if tenant else world.everyone.layers
+    if (given.role, name) not in kept:
+        there = [one for role, one in kept if role == given.role]
+        raise InvalidRequest(
+            f"There is no layer {name[:80]!r} of {_whose(given.role, tenant)}; nothing was changed."
+            + nearest(name, there)
+        )
     await desk.tenancy.set_layer(name, None, role=given.role, tenant=tenant)
     return {"name": name, "role": given.role, "tenant": tenant, "removed": True}
 
@@ -78,9 +91,10 @@ async def list_roles(desk: Desk, _: OfTenant) -> Any:
 async def put_role(desk: Desk, given: NewRole) -> Any:
     """`PUT roles/{role}` `{permissions, tenant?}`: flat permissions, kept as a layer."""
     [role] = desk.names
-    tenant = desk.tenant
+    tenant, before = desk.tenant, desk.gate.tenancy.world
     await desk.tenancy.set_role(role, given.permissions, tenant=tenant)
-    return {"role": role, "tenant": tenant}
+    notes = _notes(desk, before, tenant, given.permissions.layer())
+    return noted({"role": role, "tenant": tenant}, notes)
 
 
 async def remove_role(desk: Desk, _: SignedOfTenant) -> Any:
@@ -133,6 +147,16 @@ def _kept(desk: Desk) -> list[tuple[str, Layers]]:
         if not own or name == own
     ]
     return places
+
+
+def _notes(desk: Desk, before: World, tenant: str, layer: Layer) -> list[str]:
+    unheard = roster.unheard(layer.allow or (), desk.gate.catalog.current.specs)
+    return [*desk.notes(before, tenant), *unheard]
+
+
+def _whose(role: str, tenant: str) -> str:
+    whom = f"role {role[:80]!r}" if role else "everybody"
+    return f"{whom} in tenant {tenant[:80]!r}" if tenant else whom
 
 
 def _row(tenant: str, role: str, name: str, layer: Layer) -> dict[str, Any]:
