@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from toolgate.call import Action
 from toolgate.bootstrap import Toolgate
+from toolgate.call import Action
 from toolgate.errors import InvalidPolicy, SettingsInvalid
 from toolgate.policies import check_policy, policy_at, run_cases
 from toolgate.settings import Policy, Settings
@@ -55,15 +55,17 @@ def test_another_folder_can_be_meant_and_has_to_be_there(tmp_path: Path) -> None
 
 
 @pytest.mark.req("G3")
-@pytest.mark.parametrize("file", [False, True])
-async def test_a_folder_that_the_settings_name_has_to_be_there(tmp_path: Path, file: bool) -> None:
+@pytest.mark.parametrize("there", ["nothing", "a file"])
+async def test_a_folder_that_the_settings_name_has_to_be_there(tmp_path: Path, there: str) -> None:
     settings = Settings(root=tmp_path, policy=Policy(path="policys"))
-    if file:
+    if there == "a file":
         (tmp_path / "policys").write_text(RULE, "utf-8")
-    with pytest.raises(SettingsInvalid, match="policy.path: there is no folder 'policys'") as told:
+    with pytest.raises(
+        SettingsInvalid, match=r"policy\.path: there is no folder 'policys'"
+    ) as told:
         check_policy(settings)
     assert str(tmp_path) not in told.value.message
-    with pytest.raises(SettingsInvalid, match="policy.path"):
+    with pytest.raises(SettingsInvalid, match=r"policy\.path"):
         async with Toolgate.open(settings):
             pass
     (tmp_path / "policys").unlink(missing_ok=True)

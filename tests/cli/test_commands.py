@@ -249,6 +249,7 @@ def test_tools_list_is_plain_text_in_a_pipe(run: Run) -> None:
 def test_tools_list_for_an_agent_is_what_it_may_call(run: Run) -> None:
     run("tools", "disable", "echo")
     run("tools", "enable", "echo", "--tenant", "acme")
+    run("agents", "set", "intern", "--tenant", "acme")
     run("tools", "disable", "timestamp", "--tenant", "acme", "--agent", "intern")
     everyone = {row["name"]: row["state"] for row in as_json(run("tools", "list", "--json"))}
     assert everyone["echo"] == "off"
@@ -273,6 +274,7 @@ def test_enable_and_disable_reach_everyone_a_tenant_or_one_agent(run: Run) -> No
     whom = ["--tenant", "acme", "--agent", "billing"]
     said = ["call", "echo", "--args", '{"text": "x"}', *whom]
     assert run(*said).exit_code == 0
+    run("agents", "set", "billing", "--tenant", "acme")
     for where, told in (([], "everyone"), (whom[:2], "tenant acme"), (whom, "agent billing")):
         off = run("tools", "disable", "echo", *where)
         assert (off.exit_code, f"echo is off for {told}" in off.stdout) == (0, True)

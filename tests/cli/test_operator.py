@@ -72,7 +72,7 @@ def test_doctor_names_only_so_many_of_them(run: Run, tmp_path: Path) -> None:
 
 def test_one_thing_is_not_called_many(run: Run, tmp_path: Path) -> None:
     write_tools(tmp_path, CAREFUL)
-    run("tools", "disable", "echo", "--tenant", "acme", "--agent", "billing")
+    run("tools", "enable", "echo", "--tenant", "acme", "--agent", "billing")
     told = run("doctor").stdout
     assert "1 tenant\n" in told
     assert "files: 1 tool\n" in told

@@ -18,6 +18,7 @@ def state(run: Run, name: str) -> str:
 @pytest.mark.parametrize("bad", [BAD, MINE, "{"], ids=["bad field", "name clash", "no YAML"])
 def test_a_bad_file_does_not_block_the_switch(run: Run, tmp_path: Path, bad: str) -> None:
     write_tools(tmp_path, MINE)
+    run("agents", "set", "billing", "--tenant", "acme")
     run("tools", "enable", "echo", "--tenant", "acme")
     write_tools(tmp_path, bad, name="bad.yaml")
     assert run("tools", "list").exit_code == 1, "nothing else works meanwhile"
@@ -51,6 +52,8 @@ def test_enable_says_that_a_tool_still_cannot_run(run: Run) -> None:
 
 @pytest.mark.req("V5", "G6")
 def test_enable_says_where_a_tool_stays_off(run: Run) -> None:
+    run("agents", "set", "billing", "--tenant", "acme")
+    run("agents", "set", "intern", "--tenant", "umbrella")
     run("tools", "disable", "echo", "--tenant", "acme")
     run("tools", "disable", "echo", "--tenant", "umbrella", "--agent", "intern")
     notes = as_json(run("tools", "enable", "echo", "--json"))["notes"]

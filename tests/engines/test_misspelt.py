@@ -6,7 +6,7 @@ import pytest
 
 from tests.engines.questions import asked
 from toolgate.call import Action
-from toolgate.engines.documents import wrong_documents
+from toolgate.engines import modules
 from toolgate.engines.modules import build
 from toolgate.engines.rego import Rego
 from toolgate.errors import InvalidPolicy
@@ -73,14 +73,12 @@ def test_data_of_the_shape_that_is_read_is_taken(name: str, right: object) -> No
 
 
 @pytest.mark.req("G3")
-async def test_what_is_refused_would_have_refused_nobody() -> None:
-    data = {"global_tool_deny": ["echo"]}
-    assert not await Rego(build({}, data)).allows(asked(Action.REQUEST, "echo"))
-    misspelt = {"global_tools_deny": ["echo"]}
-    assert list(wrong_documents(misspelt))
-    body = f"package toolgate\n\n{ALONE}allow if not input.tool.name in data.global_tool_deny\n"
-    taken = build({"a.rego": body}, misspelt, bundled=False)
-    assert not await Rego(taken).reasons(asked(Action.REQUEST, "echo"))
+async def test_what_is_refused_would_have_refused_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = build({}, {"global_tool_deny": ["echo"]})
+    assert not await Rego(right).allows(asked(Action.REQUEST, "echo"))
+    monkeypatch.setattr(modules, "wrong_documents", lambda _data: ())  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    for data in ({"global_tool_deny": "echo"}, {"global_tools_deny": ["echo"]}):
+        assert await Rego(build({}, data)).allows(asked(Action.REQUEST, "echo"))
 
 
 @pytest.mark.req("G3")
@@ -105,7 +103,7 @@ def test_a_document_of_nearly_the_name_is_refused(name: str, meant: str) -> None
     [
         ("denny contains `x`", "deny"),
         ("restricts contains `x`", "restrict"),
-        ("baned[`echo`] contains `x`", "banned"),
+        ('baned["echo"] contains `x`', "banned"),
     ],
 )
 def test_a_set_of_nearly_the_name_is_refused(head: str, meant: str) -> None:
@@ -135,7 +133,7 @@ def test_a_set_of_nearly_the_name_is_refused(head: str, meant: str) -> None:
 )
 def test_a_part_of_the_input_that_is_never_there_is_refused(body: str, told: str) -> None:
     said = problems(f"deny contains `x` if {{\n\t{body}\n}}")
-    assert "a.rego:4: there is no input." in said or "a.rego:4:" in said
+    assert "a.rego:4: there is no input." in said
     assert told in said
     assert told in problems(f"{ALONE}allow if {{\n\t{body}\n}}", bundled=False)
 

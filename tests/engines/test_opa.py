@@ -181,7 +181,8 @@ async def test_a_policy_that_the_server_has_by_itself_is_used_as_it_is(
     with pytest.raises(PolicyUnavailable):
         await policy.visible(listed(), [tool("echo")])
     theirs = (
-        "package toolgate\n\ndefault allow := false\n\nallow if {\n\tinput.action in {`tool.view`, `tool.request`}\n"
+        "package toolgate\n\ndefault allow := false\n\n"
+        "allow if {\n\tinput.action in {`tool.view`, `tool.request`}\n"
         "\tinput.tool.name == `echo`\n}\n"
     )
     place = f"{own_server.url}/v1/policies/theirs"
@@ -198,6 +199,7 @@ async def test_a_policy_that_the_server_has_by_itself_is_used_as_it_is(
     assert not policy.health().serves
 
 
+CALL = "/v1/data/toolgate_gate/call?strict-builtin-errors=true"
 ODD = ["../allow", "a%2f..%2fb", 'x"y', "a?b=c", "#", "\u202e", "a/b;c\r\nd"]
 
 
@@ -230,7 +232,7 @@ async def paths_of_a_question(client: HttpClient, odd: str) -> list[tuple[str, s
 @pytest.mark.req("G7")
 @pytest.mark.parametrize("odd", ["pay", *ODD])
 async def test_no_name_alters_what_is_asked(client: HttpClient, odd: str) -> None:
-    assert await paths_of_a_question(client, odd) == [("POST", "/v1/data/toolgate_gate/call")]
+    assert await paths_of_a_question(client, odd) == [("POST", CALL)]
 
 
 @pytest.mark.req("G7")
@@ -248,9 +250,9 @@ async def test_a_path_with_the_name_in_it_would_ask_something_else(
 
     monkeypatch.setattr(OpaServer, "ask", named)
     [(_method, path)] = await paths_of_a_question(client, odd)
-    assert path != "/v1/data/toolgate_gate/call"
+    assert path != CALL
     if odd == "../allow":
-        assert path == "/v1/data/toolgate_gate/allow", "another rule than the one that decides"
+        assert path == CALL.replace("call", "allow"), "another rule than the one that decides"
 
 
 @pytest.mark.req("G7")

@@ -61,7 +61,7 @@ async def test_a_plain_answer_is_taken_literally() -> None:
     for body, said in ((YES, True), (b'{"result":false}', False)):
         async with answering(answer(body)) as (policy, seen):
             assert await policy.allows(asked(Action.REQUEST)) is said
-            assert seen == [b"POST /v1/data/toolgate_gate/call HTTP/1.1"]
+            assert seen == [b"POST /v1/data/toolgate_gate/call?strict-builtin-errors=true HTTP/1.1"]
     told = b'{"decision_id": "x", "metrics": {"a": 1}, "result": true}'
     async with answering(answer(told, kind="application/json; charset=utf-8")) as (policy, _):
         assert await policy.allows(asked(Action.REQUEST))

@@ -106,7 +106,7 @@ async def test_a_refused_argument_refuses_the_call_and_leaves_the_tool_listed(
     assert not await policy.allows(asked(REQUEST, "fetch", args={"method": "DELETE"}))
     assert not await policy.allows(asked(REQUEST, "fetch", args={"method": 7}))
     (told,) = await policy.reasons(asked(REQUEST, "fetch", args={"method": "DELETE"}))
-    assert told.startswith("argument 'method' may not be \"DELETE\" (call it with another")
+    assert told.startswith("argument 'method' may not have this value (call it with another")
     assert await policy.allows(asked(REQUEST, "fetch", args={"method": "GET"}))
     assert await policy.allows(asked(REQUEST, "fetch", args={}))
     assert await policy.allows(asked(VIEW, "fetch"))

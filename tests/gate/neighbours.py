@@ -21,6 +21,7 @@ async def two_tenants(root: Path) -> AsyncGenerator[tuple[Toolgate, Door, dict[s
         for tenant in ("acme", "umbrella"):
             await tenancy.set_agent(tenant, "billing")
             await tenancy.relate(tenant, add=["tool:echo#executor@user:ann"])
+            await tenancy.set_layer("own", Layer(deny=("uuid_*",)), tenant=tenant)
             key = await tenancy.add_key(Role.AGENT, tenant=tenant, agent="billing", user="ann")
             keys[tenant], keys[f"{tenant} id"] = key.secret, key.key.id
             chief = await tenancy.add_key(Role.TENANT_ADMIN, tenant=tenant)
@@ -28,6 +29,5 @@ async def two_tenants(root: Path) -> AsyncGenerator[tuple[Toolgate, Door, dict[s
         await tenancy.set_tenant_tool("umbrella", "timestamp", enabled=False)
         await tenancy.set_tenant_tool("acme", "timestamp", enabled=True)
         await tenancy.relate("acme", add=["tool:timestamp#executor@user:ann"])
-        await tenancy.set_layer("own", Layer(deny=("uuid_*",)), tenant="acme")
         keys["admin"] = (await tenancy.add_key(Role.ADMIN, tenant="acme")).secret
         yield gate, Door(gate), keys

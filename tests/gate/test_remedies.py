@@ -20,7 +20,7 @@ from toolgate.tenancy.capsule import Mode
 _COMMANDS = (
     *("registry/enabled", "registry/tool_flag", "registry/tenant_flag"),
     *("capsule/not_listed", "capsule/switched_off", "relations/no_execute"),
-    *("policy/global", "policy/role:", "policy/unknown_role", "policy/persona"),
+    *("policy/global", "policy/role:", "policy/persona"),
 )
 # Of those that one rule decides, so many.
 _EACH = 2
@@ -81,6 +81,24 @@ def test_running_the_remedies_really_allows_it(case: Case, tmp_path: Path) -> No
             break
     assert found.allowed, found
     assert asyncio.run(called(tmp_path, case)) in {"success", "pending_approval"}
+
+
+@pytest.mark.req("G5", "G6")
+def test_the_remedy_for_an_unknown_role_grants_one_tool_and_no_more(tmp_path: Path) -> None:
+    note = "a role that nobody has defined means no where others are"
+    case = next(case for case in read_cases() if case.note == note)
+    remedy = asyncio.run(prepare(tmp_path, case)).deciding.remedy
+    assert "known here: worker)" in remedy
+    assert "group:all" not in remedy
+    program, *command = shlex.split(remedy.rpartition(": ")[2])
+    assert (program, command[:2]) == ("toolgate", ["roles", "set"])
+    done = CliRunner().invoke(app, [*command, "--config", str(tmp_path / "toolgate.toml")])
+    assert done.exit_code == 0, done.output
+    assert asyncio.run(explained(tmp_path, case)).allowed
+    assert asyncio.run(called(tmp_path, case)) == "success"
+    case.tool = "pay"
+    other = asyncio.run(explained(tmp_path, case))
+    assert (other.allowed, other.deciding.rule) == (False, "role:made_up")
 
 
 @pytest.mark.req("G6")

@@ -280,7 +280,7 @@ def test_an_agent_may_ask_why_about_itself_and_what_it_may_see(served: Served) -
         assert (own["tool"], own["allowed"]) == ("echo", True)
         assert [one["phase"] for one in own["verdicts"]] == PHASES
     others = ("?agent=intern", "?tenant=umbrella", "?tenant=umbrella&agent=billing")
-    for query in (*others, "?user=ann", "?persona=boss", "?role=admin", "?session=theirs"):
+    for query in (*others, "?user=ann", "?persona=boss", "?role=admin"):
         is_problem(served.server.get(path + query, key), 400, "invalid_request")
     missing = served.server.get("/v1/tools/no_such_tool/explain?tenant=umbrella", key)
     for tool in ("reserved", "memory_load"):

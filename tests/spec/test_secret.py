@@ -1,6 +1,7 @@
 """What a schema marks as secret is kept nowhere and repeated nowhere, however deep it stands."""
 
 import string
+from enum import Enum
 from typing import Any
 
 import orjson
@@ -165,6 +166,16 @@ def test_what_is_no_json_is_hidden_beside_a_secret() -> None:
     }
 
 
+def test_a_name_that_is_no_plain_text_may_be_the_name_of_a_secret() -> None:
+    class Name(str, Enum):  # noqa: UP042  its hash is not that of its text
+        FIRST = "password"
+
+    schema = {"properties": {"password": SECRET}, "minProperties": 9}
+    assert kept(schema, {Name.FIRST: CANARY}) == {Name.FIRST: HIDDEN}
+    assert CANARY in repr(Schema.of(schema).problems({Name.FIRST: CANARY}))
+    assert CANARY not in repr(told(schema, {Name.FIRST: CANARY}))
+
+
 LONG: dict[str, Any] = {"type": "string", "maxLength": 1, "writeOnly": True}
 TEXTS = st.text(string.ascii_uppercase + string.digits, min_size=8, max_size=300)
 WRAPS = st.lists(
@@ -176,40 +187,41 @@ WRAPS = st.lists(
 )  # fmt: skip
 
 
+def around(one: str, schema: Any, held: Any) -> tuple[Any, Any]:
+    """One step further out: a schema, and a value that has the last one inside."""
+    match one:
+        case "items" | "contains":
+            return {one: schema}, [held]
+        case "prefixItems":
+            return {one: [True, schema]}, ["x", held]
+        case "anyOf" | "allOf":
+            return {one: [schema]}, held
+        case "then" | "else":
+            return {"if": one == "then", one: schema}, held
+        case "dependent":
+            inner = {"properties": {"n": schema}}
+            return {"dependentSchemas": {"a": inner}}, {"a": 1, "n": held}
+        case "named":
+            return {"properties": {"inner": schema}}, {"inner": held}
+        case "unnamed":
+            return {"additionalProperties": schema}, {"other": held}
+        case _:
+            return {"patternProperties": {"^x": schema}}, {"x1": held}
+
+
 def wrapped(how: list[str], value: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """A schema with a secret so deep, and arguments that hold this value there."""
     defs: dict[str, Any] = {}
-    schema, held = LONG, value
+    schema: Any = LONG
+    held: Any = value
     for at, one in enumerate(how):
-        match one:
-            case "items" | "contains":
-                schema, held = {one: schema}, [held]
-            case "prefixItems":
-                schema, held = {one: [True, schema]}, ["x", held]
-            case "anyOf" | "allOf":
-                schema = {one: [schema]}
-            case "then":
-                schema = {"if": True, "then": schema}
-            case "else":
-                schema = {"if": False, "else": schema}
-            case "ref":
-                defs[f"d{at}"], schema = schema, {"$ref": f"#/$defs/d{at}"}
-            case "dependent":
-                schema, held = (
-                    {"dependentSchemas": {"a": {"properties": {"n": schema}}}},
-                    {
-                        "a": 1,
-                        "n": held,
-                    },
-                )
-            case "named":
-                schema, held = {"properties": {"inner": schema}}, {"inner": held}
-            case "unnamed":
-                schema, held = {"additionalProperties": schema}, {"other": held}
-            case _:
-                schema, held = {"patternProperties": {"^x": schema}}, {"x1": held}
-    root = {"properties": {"top": schema, "plain": {"type": "integer"}}, "$defs": defs}
-    return root | {"minProperties": 9, "required": ["absent"]}, {"top": held, "plain": "seen"}
+        if one == "ref":
+            defs[f"d{at}"], schema = schema, {"$ref": f"#/$defs/d{at}"}
+        else:
+            schema, held = around(one, schema, held)
+    root: dict[str, Any] = {"properties": {"top": schema, "plain": {"type": "integer"}}}
+    root |= {"$defs": defs, "minProperties": 9, "required": ["absent"]}
+    return root, {"top": held, "plain": "seen"}
 
 
 @given(WRAPS, TEXTS)

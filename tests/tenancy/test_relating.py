@@ -82,6 +82,7 @@ async def test_relations_kept_elsewhere_are_on_record_before_and_after() -> None
     assert await directory.relations("acme", limit=1) == []
     told = [(one.who, one.details["token"], one.details["add"]) for one in await tenancy.audit()]
     assert told == [("eva", "token1", [ANN]), ("eva", "", [ANN])]
+    assert [one.details.get("outcome") for one in await tenancy.audit()] == [None, "intended"]
 
 
 @pytest.mark.req("G7")
@@ -96,7 +97,8 @@ async def test_a_write_elsewhere_that_fails_is_in_doubt_for_every_node() -> None
     tenant = tenancy.world.tenant("acme")
     assert (tenant.relations, tenant.relations_token) == (4, "token1")
     last, intent = await tenancy.audit(limit=2)
-    assert (intent.details["remove"], last.details["remove"]) == ([ANN], [])
+    assert (intent.details["remove"], last.details["remove"]) == ([ANN], [ANN])
+    assert (intent.details["outcome"], last.details["outcome"]) == ("intended", "failed")
 
 
 @pytest.mark.req("G7")

@@ -10,9 +10,11 @@ from typing import Any, cast
 import msgspec
 
 from toolgate.engines import inputs
+from toolgate.engines.amounts import amounts
 from toolgate.engines.builtins import FORBIDDEN, complaint
 from toolgate.engines.inputs import path_of
 from toolgate.engines.negation import doubtful, operands
+from toolgate.engines.references import Reference, imported, references
 from toolgate.gate.policy import PER_CALL
 
 EVERYTHING = "*"
@@ -43,6 +45,11 @@ class Module(msgspec.Struct, frozen=True, kw_only=True):
     negated: tuple[tuple[tuple[str, ...], int], ...] = ()
     # Paths that rules name, with imports followed, but for what a rule is called itself; line.
     named: tuple[tuple[tuple[str, ...], int], ...] = ()
+    # What is referred to, by its rules and by its imports.
+    references: tuple[Reference, ...] = ()
+    imported: tuple[Reference, ...] = ()
+    # Calls that could take any amount of memory: what is wrong, line.
+    amounts: tuple[tuple[str, int], ...] = ()
 
     @property
     def names(self) -> frozenset[str]:

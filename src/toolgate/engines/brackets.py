@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from toolgate.engines import chains
+
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 8
 # Comments, texts and raw texts hold no structure; a text that does not end is the parser's to tell.
@@ -24,7 +26,7 @@ def refusal(text: str) -> str:
                 f"{line}: brackets stand more than {MAX_DEPTH} deep. "
                 "Move the inner part to a rule of its own, or to data."
             )
-    return ""
+    return chains.refusal(text)
 
 
 def _depths(text: str) -> Iterator[tuple[int, int]]:

@@ -60,7 +60,10 @@ class Interpreter:
 
     def syntax(self) -> list[dict[str, Any]]:
         """The syntax tree of every module."""
-        return orjson.loads(_told(self._engine.get_ast_as_json))
+        try:
+            return orjson.loads(_told(self._engine.get_ast_as_json))
+        except ValueError:
+            raise RecursionError("the tree is deeper than can be read") from None
 
     def ask(self, rule: str, document: bytes) -> Any:
         """The value of a rule for this `input`, as JSON; `None` where it is undefined."""

@@ -22,6 +22,8 @@ from toolgate.engines.brackets import refusal
 from toolgate.engines.bundle import Bundle, Calling, Listing, revision_of
 from toolgate.engines.documents import NEAR, wrong_documents
 from toolgate.engines.interpreter import Interpreter, RegoError
+from toolgate.engines.recursion import bad_recursion
+from toolgate.engines.references import bad_references
 from toolgate.errors import InvalidPolicy
 from toolgate.gate.policy import PER_CALL
 
@@ -99,6 +101,9 @@ def build(
     wrong += _wrong_rules(added, brought, bundled=bundled)
     wrong += bad_calls(added, [*added, *brought])
     wrong += bad_inputs(added)
+    wrong += bad_recursion([(module.file, module.references) for module in (*added, *brought)])
+    for module in added:
+        wrong += bad_references(module.file, (*module.imported, *module.references))
     wrong += bad_negations(added, [*added, *brought])
     reads = per_call([*added, *brought])
     listing, calling = _strategy(added, reads, bundled=bundled)
@@ -145,10 +150,13 @@ def _read(file: str, text: str, wrong: list[str]) -> Module | None:
     try:
         interpreter.add_module(file, text)
         (tree,) = interpreter.syntax()
+        module = analyse(tree)
     except RegoError as error:
         wrong.append(_hinted(str(error)))
         return None
-    module = analyse(tree)
+    except RecursionError:
+        wrong.append(f"{file}:1: an expression is nested too deep; give its parts names.")
+        return None
     if not file.startswith(PREFIX):
         wrong += _wrong_module(module)
     return module
@@ -156,7 +164,8 @@ def _read(file: str, text: str, wrong: list[str]) -> Module | None:
 
 def _hinted(message: str) -> str:
     if "`if` keyword is required" in message or "`contains` keyword" in message:
-        return f"{message.rstrip('.')}. This is the syntax before Rego v1; `opa fmt -w --v0-v1` rewrites it."
+        said = message.rstrip(".")
+        return f"{said}. This is the syntax before Rego v1; `opa fmt -w --v0-v1` rewrites it."
     if "expecting `package`" in message:
         return f"{message} Start with: package toolgate"
     return message

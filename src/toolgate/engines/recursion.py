@@ -42,7 +42,10 @@ def _edges(found: list[tuple[str, Reference]]) -> Edges:
     for file, reference in found:
         for target in reference.targets:
             meant = [target[:length] for length in range(1, len(target))]
-            for other in (*(path for path in meant if path in rules), *sorted(below.get(target, ()))):
+            for other in (
+                *(path for path in meant if path in rules),
+                *sorted(below.get(target, ())),
+            ):
                 edges[reference.rule].setdefault(other, (file, reference.line))
     return edges
 

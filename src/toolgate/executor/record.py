@@ -23,6 +23,7 @@ from toolgate.ledger.entry import Entry, State
 from toolgate.ledger.journal import Journal
 from toolgate.spec.document import NON_FINITE, has_non_finite
 from toolgate.spec.effect import Effect
+from toolgate.spec.secret import without_values
 
 log = logging.getLogger("toolgate.journal")
 _MOST_TEXT = 4_000
@@ -115,7 +116,10 @@ def _settled(call: Call) -> tuple[Call, bytes]:
     raw = _written(call)
     args = orjson.loads(raw)
     if not call.spec.input_schema.is_valid(args):
-        raise InvalidArguments(call.spec.name, call.spec.input_schema.problems(args))
+        schema = call.spec.input_schema
+        raise InvalidArguments(
+            call.spec.name, without_values(schema.raw, args, schema.problems(args))
+        )
     return msgspec.structs.replace(call, args=args), raw
 
 

@@ -9,6 +9,9 @@ from toolgate.runtime import Runtime
 from toolgate.tenancy.keys import Key, Role
 from toolgate.tenancy.names import nearest
 
+# Who a client says it is, where only its key is asked: not read.
+_CLAIMS = frozenset({"tenant", "agent", "user", "persona", "role", "roles"})
+
 
 class Request(NamedTuple):
     """Who asks, for what, with which query."""
@@ -26,7 +29,7 @@ class Request(NamedTuple):
     def takes(self, *names: str) -> None:
         """`InvalidRequest` for any other: a misspelt one would be believed to hold."""
         for name in self.query:
-            if name not in names:
+            if name not in names and name not in _CLAIMS:
                 raise InvalidRequest(
                     f"{name[:60]!r} is not known here; this address takes {', '.join(names)}."
                     + nearest(name, names)

@@ -15,6 +15,7 @@ from toolgate.spec.fit import misfit
 from toolgate.spec.problem import Problem
 from toolgate.spec.reader import read_tool
 from toolgate.spec.schema import pointer
+from toolgate.spec.secret import without_values
 from toolgate.spec.shape import DECLARED, as_function
 from toolgate.spec.signature import Signature
 from toolgate.spec.tool import Origin
@@ -116,7 +117,8 @@ class Binding:
             return self._validate(args)
         except ValidationError as error:
             problems = [(pointer(list(one["loc"])), _told(one)) for one in error.errors()]
-            raise InvalidArguments(self.spec.name, problems) from None
+            told = without_values(self.spec.input_schema.raw, args, problems)
+            raise InvalidArguments(self.spec.name, told) from None
 
 
 def _told(problem: Mapping[str, Any]) -> str:

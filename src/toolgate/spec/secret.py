@@ -75,12 +75,18 @@ def _covered(value: Any, hidden: frozenset[str]) -> Any:
     if isinstance(value, dict):
         named = cast("dict[Any, Any]", value)
         return {
-            name: HIDDEN if name in hidden else _covered(of, hidden) for name, of in named.items()
+            name: HIDDEN if _is_hidden(name, hidden) else _covered(of, hidden)
+            for name, of in named.items()
         }
     if isinstance(value, (list, tuple)):
         return [_covered(of, hidden) for of in cast("list[Any]", value)]
     # No JSON value: what it will be written as is not known here.
     return HIDDEN
+
+
+def _is_hidden(name: object, hidden: frozenset[str]) -> bool:
+    # A member of an enumeration is written as a text that it need not be equal to.
+    return type(name) is not str or name in hidden
 
 
 def _objects(root: object) -> Iterator[dict[str, Any]]:
@@ -219,7 +225,7 @@ def _secrets(value: object, hidden: frozenset[str]) -> Iterator[object]:
         node = waiting.pop()
         if isinstance(node, dict):
             for name, of in cast("dict[str, object]", node).items():
-                if name in hidden:
+                if _is_hidden(name, hidden):
                     yield of
                 else:
                     waiting.append(of)
