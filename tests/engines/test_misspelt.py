@@ -77,7 +77,7 @@ async def test_what_is_refused_would_have_refused_nobody(monkeypatch: pytest.Mon
     right = build({}, {"global_tool_deny": ["echo"]})
     assert not await Rego(right).allows(asked(Action.REQUEST, "echo"))
     monkeypatch.setattr(modules, "wrong_documents", lambda _data: ())  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
-    for data in ({"global_tool_deny": "echo"}, {"global_tools_deny": ["echo"]}):
+    for data in ({"persona_tool_deny": {"clerk": "echo"}}, {"global_tools_deny": ["echo"]}):
         assert await Rego(build({}, data)).allows(asked(Action.REQUEST, "echo"))
 
 

@@ -329,10 +329,7 @@ BODIES: dict[str, bytes] = {
     "a fact is a list": b'{"tool": "echo", "args": {}, "context": {"facts": {"a": [1]}}}',
     "many selectors": orjson.dumps({"tool": "echo", "context": {"deny": ["echo"] * 257}}),
     "many facts": orjson.dumps(
-        {
-            "tool": "echo",
-            "context": {"facts": dict.fromkeys("abc", 1) | {str(n): n for n in range(64)}},
-        }
+        {"tool": "echo", "context": {"facts": {str(n): "x" * 64 for n in range(64)}}}
     ),
     "a long unknown part": b'{"tool": "echo", "context": {"%s": 1}}' % (b"x" * 5_000),
     "a user": b'{"tool": "echo", "args": {"text": "x"}, "user": "boss"}',

@@ -15,7 +15,7 @@ Roles = Annotated[list[str], typer.Option("--role", help="A role; can be given a
 Session = Annotated[
     str,
     typer.Option(
-        "--session", help="The session it belongs to, as the server keeps it: AGENT/NAME."
+        "--session", help="The session it belongs to, by the name that this agent and user give it."
     ),
 ]
 ReadOnly = Annotated[bool, typer.Option("--read-only", metavar="", help="In a read-only task.")]
