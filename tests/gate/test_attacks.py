@@ -207,8 +207,18 @@ PLANTED: list[tuple[Callable[[], None], str]] = [
         "self._executor.run(grant, args, None)",
     ),
     (
-        architecture.test_every_entry_that_can_run_a_tool_is_one_that_is_swept,
-        "request.gate.call(tool, args, caller=caller)",
+        architecture.test_only_the_runtime_hands_a_grant_to_the_executor,
+        "executor.run(grant, args, None)",
+    ),
+    *(
+        (architecture.test_every_entry_that_can_run_a_tool_is_one_that_is_swept, door)
+        for door in (
+            "request.gate.call(tool, args, caller=caller)",
+            "rt.call(tool, args, caller=caller)",
+            "self._gate.call(tool, args, caller=caller)",
+            "gate.toolbox(caller).call(tool, args)",
+            "getattr(gate, 'call')(tool, args, caller=caller)",
+        )
     ),
 ]
 

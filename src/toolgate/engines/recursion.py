@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from toolgate.engines.references import Path, Reference
 
-# The engine's stack holds a few thousand; nobody writes a hundred.
-MAX_CHAIN = 100
+# The engine's stack holds about fifty whose expressions are as long as they may be.
+MAX_CHAIN = 25
 Place = tuple[str, int]
 Edges = Mapping[Path, Mapping[Path, Place]]
 
