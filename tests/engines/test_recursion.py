@@ -7,7 +7,7 @@ import pytest
 
 from tests.engines.questions import asked
 from toolgate.call import Action
-from toolgate.engines import chains
+from toolgate.engines import chains, modules
 from toolgate.engines.modules import build
 from toolgate.engines.recursion import MAX_CHAIN
 from toolgate.engines.rego import Rego
@@ -133,3 +133,12 @@ def test_what_the_gate_keeps_is_not_read_by_a_policy(body: str) -> None:
         assert "a.rego:3: " in refused(imported)
     fine = f'{START}restrict contains "x" if data.shop[input.tool.name].x == 1\n'
     assert build({"a.rego": fine}, {}).reads == frozenset()
+
+
+def test_without_the_check_such_a_policy_would_seem_to_read_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The guard-off control: a decision about one call would be kept for the next."""
+    monkeypatch.setattr(modules, "bad_references", lambda *_: ())
+    text = f'{START}restrict contains "x" if data.toolgate_gate._rest.args.amount > 5\n'
+    assert build({"a.rego": text}, {}).reads == frozenset()

@@ -112,7 +112,7 @@ async def _engines(gate: Toolgate, settings: Settings) -> AsyncGenerator[Finding
         part = _ENGINES.get(health.engine, "engine")
         says = f"{health.engine}: "
         if not health.ok:
-            kept = "; the last good policy stays" if part == "policy" and health.revision else ""
+            kept = "; the last good policy stays" if part == "policy" and health.serves else ""
             says += f"{' '.join(health.problem.split())}{kept}"
         else:
             says += f"revision {health.revision}" if health.revision else "answers"

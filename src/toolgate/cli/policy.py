@@ -159,7 +159,8 @@ def _tell_checked(found: Checked) -> None:
     if found.problems:
         show.line(InvalidPolicy(found.problems).message)
         return
-    show.line(f"The policy is fine: {show.count(found.files, 'file')}, revision {found.revision}.")
+    files, data = show.count(found.files, "Rego file"), show.count(found.documents, "data file")
+    show.line(f"The policy is fine: {files} and {data}, revision {found.revision}.")
     if found.reads:
         parts = ", ".join(sorted(found.reads))
         show.line(f"It reads {parts} of each call, so that each call is decided by itself.")

@@ -22,7 +22,7 @@ def refusal(text: str) -> str:
     for found in _TOKEN.finditer(text):
         token = found[0]
         first = token[0]
-        if token == "\n":
+        if first == "\n":
             line, ended = line + 1, value
             continue
         if first == "#":

@@ -189,6 +189,6 @@ def unavailable(error: PolicyUnavailable | RelationsUnavailable) -> Verdict:
         phase=PHASE if isinstance(error, PolicyUnavailable) else relations.PHASE,
         allowed=False,
         rule="unavailable",
-        reason=error.message,
+        reason=error.message.rstrip("."),
         remedy="Look at the engine's health: toolgate doctor",
     )
