@@ -200,7 +200,6 @@ async def test_a_policy_that_the_server_has_by_itself_is_used_as_it_is(
 
 
 CALL = "/v1/data/toolgate_gate/call?strict-builtin-errors=true"
-CALL = "/v1/data/toolgate_gate/call?strict-builtin-errors=true"
 ODD = ["../allow", "a%2f..%2fb", 'x"y', "a?b=c", "#", "\u202e", "a/b;c\r\nd"]
 
 

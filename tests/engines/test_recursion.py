@@ -139,6 +139,10 @@ def test_without_the_check_such_a_policy_would_seem_to_read_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The guard-off control: a decision about one call would be kept for the next."""
-    monkeypatch.setattr(modules, "bad_references", lambda *_: ())
+
+    def asleep(*_given: object) -> tuple[str, ...]:
+        return ()
+
+    monkeypatch.setattr(modules, "bad_references", asleep)
     text = f'{START}restrict contains "x" if data.toolgate_gate._rest.args.amount > 5\n'
     assert build({"a.rego": text}, {}).reads == frozenset()
