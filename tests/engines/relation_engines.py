@@ -18,7 +18,7 @@ from toolgate.gate.relations import Relations
 from toolgate.store import tables
 from toolgate.store.database import Database
 from toolgate.store.relations import TableRelations
-from toolgate.tenancy.relation import EXECUTE, MOST_STEPS, Relation, parse
+from toolgate.tenancy.relation import EXECUTE, MOST_MEMBERSHIPS, Relation, parse
 
 SPICEDB = "spicedb"
 ENGINES = (FILE, POSTGRES, SPICEDB)
@@ -125,7 +125,7 @@ def model(relations: Iterable[Relation], caller: Caller, tools: Sequence[str]) -
     if not subject[1]:
         return frozenset()
     held = {(*subject, "")}
-    for _ in range(MOST_STEPS - 2):
+    for _ in range(MOST_MEMBERSHIPS):
         held |= {
             (one.kind, one.name, one.relation)
             for one in relations

@@ -16,7 +16,7 @@ from tests.engines.relation_engines import (
     parsed,
 )
 from toolgate.call import Caller
-from toolgate.tenancy.relation import MOST_STEPS, SCHEMA, Relation
+from toolgate.tenancy.relation import MOST_MEMBERSHIPS, SCHEMA, Relation
 
 pytestmark = pytest.mark.req("G7")
 
@@ -173,7 +173,7 @@ def chain(groups: int, name: str) -> list[Relation]:
 
 
 async def test_both_engines_go_equally_deep_and_no_deeper(engine: Engine, tenant: str) -> None:
-    most = MOST_STEPS - 2
+    most = MOST_MEMBERSHIPS
     await engine.put(tenant, [*chain(most, "deep"), *chain(most + 1, "deeper")])
     deep, deeper = (Caller(tenant=tenant, user=user) for user in ("deep", "deeper"))
 
@@ -186,12 +186,12 @@ async def test_both_engines_go_equally_deep_and_no_deeper(engine: Engine, tenant
 async def test_a_member_of_many_groups_is_not_taken_for_a_distant_one(
     engine: Engine, tenant: str
 ) -> None:
-    many = parsed(*(f"group:g{at}#member@user:ann" for at in range(MOST_STEPS + 10)))
+    many = parsed(*(f"group:g{at}#member@user:ann" for at in range(MOST_MEMBERSHIPS + 12)))
     await engine.put(
         tenant,
-        [*many, *parsed("tool:pay#executor@group:g3#member"), *chain(MOST_STEPS - 1, "deep")],
+        [*many, *parsed("tool:pay#executor@group:g3#member"), *chain(MOST_MEMBERSHIPS + 1, "deep")],
     )
-    await engine.put(tenant, parsed(f"group:deep{MOST_STEPS - 2}#member@user:ann"))
+    await engine.put(tenant, parsed(f"group:deep{MOST_MEMBERSHIPS}#member@user:ann"))
     ann = Caller(tenant=tenant, user="ann")
 
     assert await engine.relations.executable(ann, ["pay", "deep"]) == {"pay"}

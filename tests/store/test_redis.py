@@ -19,9 +19,7 @@ from toolgate.errors import SettingsInvalid
 from toolgate.gate.shared import (
     NoShared,
     Shared,
-    enabled_key,
     permission_key,
-    schema_key,
 )
 from toolgate.store.redis import CHANNEL, RedisShared
 
@@ -302,8 +300,6 @@ def test_a_url_that_cannot_be_read_is_refused_without_showing_it(url: str) -> No
 
 
 def test_keys_are_as_the_operators_know_them() -> None:
-    assert schema_key("echo") == "tool:schema:echo"
-    assert enabled_key("acme", "mail.send") == "tool:enabled:acme:mail.send"
     assert permission_key("acme", "helper", "00ff") == "tool:permission:acme:helper:00ff"
 
 

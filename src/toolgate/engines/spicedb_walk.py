@@ -18,13 +18,11 @@ from authzed.api.v1 import (
 )
 
 from toolgate.engines.spicedb_channel import Channel
-from toolgate.tenancy.relation import EXECUTE, MOST_STEPS, SCHEMA
+from toolgate.tenancy.relation import EXECUTE, MOST_MEMBERSHIPS, SCHEMA
 
 # Kind, id and relation: `("group", "acme/finance", "member")`.
 Node = tuple[str, str, str]
 _AT_ONCE = 16
-# As far as SpiceDB itself goes: its depth counts the tool and its permission too.
-MOST_MEMBERSHIPS = MOST_STEPS - 2
 
 
 class Walk:

@@ -96,16 +96,6 @@ def _names(value: bytes | None, asked: Sequence[str]) -> frozenset[str] | None:
     return found if found.issubset(asked) else None
 
 
-def schema_key(tool: str) -> str:
-    """Where the schema of a tool is."""
-    return _key("schema", tool)
-
-
-def enabled_key(tenant: str, tool: str) -> str:
-    """Where it is whether a tool is on for a tenant."""
-    return _key("enabled", tenant, tool)
-
-
 def permission_key(tenant: str, persona: str, question: str) -> str:
     """Where a decision is; `question` names all else that it depends on."""
     return _key("permission", tenant, persona, question)

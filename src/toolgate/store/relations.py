@@ -11,10 +11,8 @@ from toolgate.gate.policy import Health
 from toolgate.gate.relations import subject_of
 from toolgate.store.database import Database
 from toolgate.store.text import storable
-from toolgate.tenancy.relation import EXECUTE, MOST_STEPS
+from toolgate.tenancy.relation import EXECUTE, MOST_MEMBERSHIPS
 
-# SpiceDB's depth counts the tool and its permission too. Whoever stands farther away is refused.
-MOST_MEMBERSHIPS = MOST_STEPS - 2
 # `UNION` ends at what was reached before, so that groups may hold each other. Kinds and relations
 # are named one by one: each is then a seek in the key, beside which a group's tools are not read.
 _HELD = """FROM held CROSS JOIN relations AS r

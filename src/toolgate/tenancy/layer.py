@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 
 import msgspec
 
@@ -11,13 +10,6 @@ from toolgate.errors import InvalidRequest
 GROUPS = ("read", "write", "code", "data", "web", "math", "all")
 _SELECTOR = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}\Z")
 _CATEGORY = re.compile(r"category:[^\s!]{1,64}(!web)?\Z")
-
-
-class Scope(StrEnum):
-    """Whom a stored layer narrows: everybody, or those who have a role."""
-
-    GLOBAL = "global"
-    ROLE = "role"
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,7 +20,8 @@ SCHEMA: Mapping[str, Mapping[str, frozenset[str]]] = {
 }
 # Either gives `execute` on a tool.
 EXECUTE = ("owner", "executor")
-MOST_STEPS = 50
+# SpiceDB follows 50 steps, the tool and its permission among them; farther away is refused.
+MOST_MEMBERSHIPS = 48
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f#]{1,256}\Z")
 _FORM = "write them as tool:NAME#executor@user:NAME or tool:NAME#executor@group:NAME#member"
 
