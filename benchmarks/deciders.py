@@ -8,7 +8,7 @@ from benchmarks.measure import Call, Row
 from tests.servers.opa import Opa
 from tests.servers.process import AbsentError
 from tests.servers.spicedb import SpiceDB
-from toolgate.settings import Policy, Relations
+from toolgate.settings.gate import Policy, Relations
 
 TOKEN = "TOOLGATE_BENCH_SPICEDB_TOKEN"  # noqa: S105  a variable's name
 CEDAR = "Cedar in process, ten rules"

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolgate import Call, Caller, Toolgate, ToolSpec
 from toolgate.executor.provider import Provider
-from toolgate.settings import Settings, Store
+from toolgate.settings.settings import Settings, Store
 
 CALLER = Caller(tenant="acme", agent="billing", user="ann")
 

@@ -20,7 +20,8 @@ from benchmarks.peers import CHECKED, PEERS, add
 from benchmarks.rows import PROVIDER, many, specs_from
 from benchmarks.worlds import LARGE, SMALL, worlds
 from toolgate import Toolgate, tool
-from toolgate.settings import Cache, Policy, Relations, Settings, Store
+from toolgate.settings.gate import Cache, Policy, Relations
+from toolgate.settings.settings import Settings, Store
 
 NO_TIME = 1e-9
 TOOLS, REPEATS = 10_000, 7

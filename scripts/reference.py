@@ -27,7 +27,7 @@ from toolgate.gate.decision import Explanation
 from toolgate.ledger.journal import Journal
 from toolgate.server.admin.routes import ROUTES
 from toolgate.server.problems import STATUS, WIRE
-from toolgate.settings import SECTIONS
+from toolgate.settings.settings import SECTIONS
 from toolgate.spec.fields import FIELDS
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy

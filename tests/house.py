@@ -10,8 +10,8 @@ from typing import Any
 
 from toolgate import Caller, Extension, Toolgate
 from toolgate.executor.provider import Provider
-from toolgate.settings import Settings
-from toolgate.settings import Toolbox as ToolboxSettings
+from toolgate.settings.execution import Toolbox as ToolboxSettings
+from toolgate.settings.settings import Settings
 
 ME = Caller(tenant="acme", agent="billing")
 STORE = Path(".toolgate") / "toolgate.db"

@@ -9,7 +9,8 @@ from toolgate.bootstrap import Toolgate
 from toolgate.call import Action
 from toolgate.errors import InvalidPolicy, SettingsInvalid
 from toolgate.policies import check_policy, policy_at, run_cases
-from toolgate.settings import Policy, Settings
+from toolgate.settings.gate import Policy
+from toolgate.settings.settings import Settings
 
 RULE = 'package toolgate\n\nrestrict contains "not bob" if input.caller.user == "bob"\n'
 OTHER = 'package toolgate\n\nrestrict contains "not ann" if input.caller.user == "ann"\n'

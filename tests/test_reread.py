@@ -6,7 +6,7 @@ import pytest
 
 from tests.house import ME, until
 from toolgate import Toolgate
-from toolgate.settings import Settings
+from toolgate.settings.settings import Settings
 
 ONE = "tools:\n  - {name: NAME, provider: python, config: {module: string, function: capwords}}\n"
 

@@ -17,7 +17,7 @@ from toolgate.errors import (
     StoreUnavailable,
     ToolNotFound,
 )
-from toolgate.settings import Settings, Store
+from toolgate.settings.settings import Settings, Store
 
 
 @tool(effect="irreversible", requires_confirmation=True, idempotency_key=["invoice_id"])

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from toolgate import configuration
 from toolgate.configuration import LATER, load
 from toolgate.errors import SettingsInvalid
-from toolgate.settings import SECTIONS, Settings
+from toolgate.settings.settings import SECTIONS, Settings
 
 SURFACE = {
     "server": {"host", "port", "public_url"},

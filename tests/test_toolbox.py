@@ -10,7 +10,8 @@ from tests.house import ME
 from tests.servers.opa import Opa
 from toolgate import Caller, Toolgate, Turn, tool
 from toolgate.errors import InvalidRequest, ToolNotFound
-from toolgate.settings import Policy, Settings
+from toolgate.settings.gate import Policy
+from toolgate.settings.settings import Settings
 from toolgate.spec.names import for_model
 from toolgate.tenancy.capsule import Mode
 

@@ -22,7 +22,7 @@ from toolgate.gate.gate import Gate
 from toolgate.gate.policy import HISTORY
 from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime
-from toolgate.settings import Settings
+from toolgate.settings.settings import Settings
 from toolgate.sources.database import DatabaseSource
 from toolgate.sources.files import FileSource
 from toolgate.sources.http import HttpSource
@@ -78,7 +78,11 @@ async def _assembled(
     stack.push_async_callback(database.close)
     await migrate(database)
 
-    journal = TableJournal(database)
+    journal = TableJournal(
+        database,
+        lease=settings.toolbox.lease,
+        ttl=settings.toolbox.default_idempotency_ttl,
+    )
     journal.start()
     stack.push_async_callback(journal.close)
     decisions = TableDecisions(database)
@@ -93,12 +97,17 @@ async def _assembled(
         *built_in(
             default_timeout=settings.toolbox.default_timeout,
             journal=journal,
+            wait=settings.toolbox.default_wait,
             sessions=history,
             looks_back=lambda: HISTORY in policy.engine.reads,
         ),
         *extensions,
     )
-    executor = Executor({"python": python, **providers}, chain)
+    executor = Executor(
+        {"python": python, **providers},
+        chain,
+        default_timeout=settings.toolbox.default_timeout,
+    )
 
     stored = CatalogTable(database)
     await stored.seed([Row(seed.definition, seed.source) for seed in default_catalog()])

@@ -3,7 +3,7 @@
 import itertools
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, cast
 
@@ -162,17 +162,74 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         return msgspec.structs.replace(self, agent=agent, delegation=(*self.delegation, step))
 
 
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened to a call: told to its turn, to subscribers and to the outbox.
+
+    `id` is unique: whoever is told twice can know it.
+    """
+
+    id: str
+    kind: str
+    at_ns: int
+    tenant: str
+    agent: str
+    tool: str
+    call_id: str
+    turn_group: str = ""
+    turn_id: str = ""
+    payload: dict[str, Any] = {}
+
+
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """One conversational attempt. Retries and superseding attempts share the group."""
+    """One conversational attempt. Retries and superseding attempts share the group.
+
+    `has_pending_messages` is asked immediately before an irreversible call: whether newer messages
+    wait. `absorb_messages` takes them in, for agents whose policy is to absorb. `emit` is told of
+    each side effect. All three may be async.
+    """
 
     group: str
     id: str = ""
+    has_pending_messages: Callable[[], bool | Awaitable[bool]] | None = None
+    absorb_messages: Callable[[], object] | None = None
+    emit: Callable[[Event], object] | None = None
 
     def __post_init__(self) -> None:
         """A turn without a group would belong to every other one without."""
         _texts("Turn", group=self.group, id=self.id)
         if not self.group:
             raise InvalidRequest("A Turn needs a group: Turn(group='t-17').")
+        for name in ("has_pending_messages", "absorb_messages", "emit"):
+            hook = getattr(self, name)
+            if hook is not None and not callable(hook):
+                raise InvalidRequest(f"{name!r} of a Turn is a function.")
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """What a planner said about a call. It is carried into the log; `critical` stops a batch."""
+
+    when: Literal["before_step", "during_step", "after_step"] = "during_step"
+    rule: str = ""
+    step: str = ""
+    critical: bool = True
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """How a call was asked for, beside the tool and its arguments."""
+
+    # The caller's own idempotency key, and how long to wait for a twin or a person.
+    key: str = ""
+    wait_s: float | None = None
+    kind: CallerKind = CallerKind.DIRECT
+    chain: str = ""
+    chain_index: int = 0
+    planned: Planned | None = None
+    # The call that an operator runs again, or that this one takes back.
+    again_of: str = ""
+    undo_of: str = ""
+
+
+PLAINLY = Asked()
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -203,7 +260,19 @@ class Call(msgspec.Struct, frozen=True):
     args: dict[str, Any]
     turn: Turn | None
     started_ns: int
-    kind: CallerKind = CallerKind.DIRECT
+    # On the monotonic clock: no link and no provider goes on after this.
+    until_ns: int
+    asked: Asked = PLAINLY
+    # The approval that it runs on; without one it may need, it is answered from the record only.
+    approval: str = ""
+    may_start: bool = True
+    # What the far side knows this call by, also when it is tried again.
+    downstream_key: str = ""
+
+    @property
+    def kind(self) -> CallerKind:
+        """By itself, or as a step of a chain."""
+        return self.asked.kind
 
     @property
     def spec(self) -> ToolSpec:

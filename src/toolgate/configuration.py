@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from pydantic import ValidationError
 
 from toolgate.errors import SettingsInvalid
-from toolgate.settings import SECTIONS, Settings
+from toolgate.settings.settings import SECTIONS, Settings
 
 PREFIX = "TOOLGATE_"
 FILE = "toolgate.toml"
@@ -25,8 +25,6 @@ _SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 LATER = frozenset({"queue", "sandbox", "mcp", "providers", "learning"}) | {
     ("tools", "plugins"),
     ("tools", "roots"),
-    ("toolbox", "default_idempotency_ttl"),
-    ("toolbox", "max_batch_size"),
 }
 
 

@@ -19,9 +19,14 @@
     │   ├── InvalidArguments       invalid_arguments      with JSON pointers
     │   ├── InvalidRequest         invalid_request        the envelope around the arguments
     │   ├── UnsupportedProvider    unsupported_provider
-    │   ├── RateLimited            rate_limited                                        (retry)
-    │   ├── BudgetExceeded         budget_exceeded
+    │   ├── IdempotencyConflict    idempotency_conflict   the key belongs to another call
+    │   ├── InProgress             in_progress            the same call is running     (retry)
+    │   ├── RateLimited            rate_limited           with `retry_after`           (retry)
+    │   ├── BudgetExceeded         budget_exceeded        with `retry_after`
+    │   ├── Overloaded             overloaded             too many at once             (retry)
+    │   ├── CircuitOpen            circuit_open           it failed too often          (retry)
     │   ├── ApprovalPending        approval_pending       a person decides first
+    │   ├── ApprovalDenied         approval_denied        a person said no
     │   └── Superseded             superseded             newer messages came first
     └── CallFailed                                        it ran, or may have
         ├── ExecutionFailed        execution_failed
@@ -209,10 +214,43 @@ class BudgetExceeded(CallRefused):
     code = "budget_exceeded"
 
 
+class IdempotencyConflict(CallRefused):
+    """The idempotency key was used for another call; use a new key, or send the same call."""
+
+    code = "idempotency_conflict"
+
+
+class InProgress(CallRefused):
+    """The same call is running already; ask for its result, or try again in a moment."""
+
+    code = "in_progress"
+    retryable = True
+
+
+class Overloaded(CallRefused):
+    """Too many calls of this kind run already; try again in a moment."""
+
+    code = "overloaded"
+    retryable = True
+
+
+class CircuitOpen(CallRefused):
+    """The tool, or the server behind it, has failed too often and is left alone for a while."""
+
+    code = "circuit_open"
+    retryable = True
+
+
 class ApprovalPending(CallRefused):
     """A person has to agree before this runs."""
 
     code = "approval_pending"
+
+
+class ApprovalDenied(CallRefused):
+    """A person has said no to this call; do without it, or ask for something else."""
+
+    code = "approval_denied"
 
 
 class Superseded(CallRefused):

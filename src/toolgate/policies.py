@@ -12,7 +12,7 @@ from toolgate.engines.modules import Modules
 from toolgate.engines.rego import Rego
 from toolgate.errors import InvalidPolicy
 from toolgate.gate.policy import Policy
-from toolgate.settings import Settings
+from toolgate.settings.settings import Settings
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 

@@ -4,9 +4,11 @@ import copy
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from toolgate.call import Caller, Output, Turn
+from toolgate.call import PLAINLY, Asked, Caller, Output, Turn
 from toolgate.catalog.catalog import Catalog
+from toolgate.crash import crash_here
 from toolgate.errors import InvalidRequest
+from toolgate.executor.claim import check_key
 from toolgate.executor.executor import Executor
 from toolgate.gate.decision import Decisions, Explanation, Forgetful
 from toolgate.gate.gate import Gate
@@ -68,12 +70,20 @@ class Runtime:
         *,
         caller: Caller,
         turn: Turn | None = None,
+        idempotency_key: str | None = None,
+        wait_s: float | None = None,
     ) -> Output:
         """Run a tool once for this caller.
 
         A refusal is raised (`CallRefused`): nothing ran. A tool's own failure is an Output, and so
-        is a call that waits for a person.
+        is a call that waits for a person. The same call in the same turn group, or with the same
+        `idempotency_key`, is answered with the first result; while that is still to come it is
+        waited for, `wait_s` seconds at the most.
         """
+        asked = PLAINLY
+        if idempotency_key is not None or wait_s is not None:
+            key = "" if idempotency_key is None else check_key(idempotency_key)
+            asked = Asked(key=key, wait_s=wait_s)
         if args is None:
             args = {}
         elif type(args) is not dict:
@@ -86,7 +96,8 @@ class Runtime:
                 # What was decided on is what runs, whoever else holds the arguments.
                 args = copy.deepcopy(args)
             grant = await self.gate.decide(caller, tool, args, turn)
-        return await self._executor.run(grant, args, turn)
+        crash_here("CP2")
+        return await self._executor.run(grant, args, turn, asked)
 
     async def explain(
         self,

@@ -15,7 +15,7 @@ from toolgate.errors import InvalidPolicy, SettingsInvalid
 from toolgate.gate.policy import Policy, Remote
 from toolgate.gate.relations import Relations
 from toolgate.gate.shared import NoShared, Shared
-from toolgate.settings import Settings
+from toolgate.settings.settings import Settings
 from toolgate.store.database import Database
 from toolgate.store.relations import TableRelations
 from toolgate.tenancy.directory import RelationWriter

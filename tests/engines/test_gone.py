@@ -13,7 +13,8 @@ from tests.servers.redis import Redis
 from tests.servers.spicedb import SpiceDB
 from toolgate import Caller, Toolgate, bootstrap, tool
 from toolgate.errors import CallRefused, PolicyUnavailable, RelationsUnavailable
-from toolgate.settings import Cache, Policy, Relations, Settings
+from toolgate.settings.gate import Cache, Policy, Relations
+from toolgate.settings.settings import Settings
 
 VARIABLE = "SPICEDB_KEY"
 ANN = Caller(tenant="acme", agent="billing", user="ann")

@@ -8,8 +8,8 @@ import pytest
 from toolgate import Call, Caller, Extension, Output, ToolError, Turn, tool
 from toolgate.errors import InvalidArguments, StoreUnavailable
 from toolgate.executor.remember import Remember
-from toolgate.ledger.entry import State
 from toolgate.ledger.history import Past
+from toolgate.ledger.state import State
 from toolgate.testing.history import MemoryHistory
 from toolgate.testing.house import in_memory
 

@@ -8,7 +8,7 @@ import orjson
 
 from toolgate.runtime import Runtime
 from toolgate.server.app import App
-from toolgate.settings import Server
+from toolgate.settings.settings import Server
 
 
 class Answer(NamedTuple):

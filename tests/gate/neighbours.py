@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tests.gate.door import Door
 from toolgate import Toolgate
-from toolgate.settings import Relations, Settings
+from toolgate.settings.gate import Relations
+from toolgate.settings.settings import Settings
 from toolgate.tenancy.keys import Role
 from toolgate.tenancy.layer import Layer
 

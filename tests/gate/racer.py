@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from toolgate import Caller, CallRefused, Toolgate, tool
-from toolgate.settings import Settings
+from toolgate.settings.settings import Settings
 from toolgate.tenancy.tenancy import Tenancy
 
 ME = Caller(tenant="acme", agent="billing", user="ann")

@@ -19,7 +19,8 @@ from toolgate.gate.book import Books
 from toolgate.gate.decision import Decision, Verdict
 from toolgate.gate.recorder import Recorder, exactly, written
 from toolgate.gate.replay import replay
-from toolgate.settings import Policy, Settings
+from toolgate.settings.gate import Policy
+from toolgate.settings.settings import Settings
 from toolgate.tenancy.layer import Layer
 from toolgate.testing.decisions import MemoryDecisions
 

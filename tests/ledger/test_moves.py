@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.store.entries import entry
-from toolgate.ledger.entry import MOVES, State
 from toolgate.ledger.journal import Journal
+from toolgate.ledger.state import MOVES, State
 from toolgate.store.journal import TableJournal
 from toolgate.store.migrate import migrate
 from toolgate.store.sqlite import Sqlite

@@ -12,7 +12,7 @@ from toolgate import Call, Extension, Toolgate
 from toolgate.errors import CallRefused, RateLimited
 from toolgate.server import app as app_
 from toolgate.server.app import App
-from toolgate.settings import Server
+from toolgate.settings.settings import Server
 from toolgate.tenancy.keys import FreshKey, Role
 
 Message = MutableMapping[str, Any]

@@ -5,7 +5,8 @@ from typing import Any
 
 from toolgate import clock
 from toolgate.call import new_call_id
-from toolgate.ledger.entry import Entry, State
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.state import State
 from toolgate.spec.effect import CallerKind, Effect
 
 _moments = itertools.count(clock.unix_ns())

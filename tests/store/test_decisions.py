@@ -20,7 +20,7 @@ from toolgate.ledger.journal import Journal
 from toolgate.store.database import Database
 from toolgate.store.decisions import TableDecisions
 from toolgate.store.journal import TableJournal
-from toolgate.store.tables import call_pages
+from toolgate.store.records import call_pages
 from toolgate.store.tables import decisions as table
 from toolgate.testing.decisions import MemoryDecisions
 

@@ -10,8 +10,8 @@ import pytest
 from tests.store.kept import KINDS, kept
 from toolgate import clock
 from toolgate.call import Caller, Turn
-from toolgate.ledger.entry import State
 from toolgate.ledger.history import KEEP_NS, Past, Sessions, session_of, turn_of
+from toolgate.ledger.state import State
 from toolgate.store.database import Database
 from toolgate.store.history import TableHistory
 from toolgate.testing.history import MemoryHistory

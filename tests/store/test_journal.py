@@ -5,8 +5,9 @@ import pytest
 
 from tests.store.entries import entry, pure
 from toolgate.errors import InvalidRequest
-from toolgate.ledger.entry import Entry, State
+from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal
+from toolgate.ledger.state import State
 from toolgate.spec.document import sha256
 from toolgate.spec.effect import CallerKind, Effect
 

@@ -24,9 +24,11 @@ from toolgate.errors import StoreMismatch
 from toolgate.store import upgrade
 from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
+from toolgate.store.metadata import metadata
 from toolgate.store.migrate import VERSION, _create, migrate, state
+from toolgate.store.records import tool_execution_log
 from toolgate.store.sqlite import Sqlite
-from toolgate.store.tables import metadata, tenants, tool_execution_log
+from toolgate.store.tables import tenants
 from toolgate.store.upgrade import known_versions
 from toolgate.tenancy.capsule import Capsule, Mode
 from toolgate.tenancy.changes import SetTenantFlag

@@ -22,12 +22,12 @@ from tests.store.entries import entry, pure
 from tests.store.places import FILE, SHARED, open_at
 from toolgate import Caller, Toolgate, tool
 from toolgate.errors import SettingsInvalid, StoreUnavailable
-from toolgate.settings import Settings, Store
+from toolgate.settings.settings import Settings, Store
 from toolgate.store import postgres as postgres_
 from toolgate.store.journal import TableJournal
 from toolgate.store.migrate import migrate
 from toolgate.store.postgres import Postgres
-from toolgate.store.tables import call_pages
+from toolgate.store.records import call_pages
 
 pytestmark = pytest.mark.req("D1", "O2")
 CALLER = Caller(tenant="acme", agent="clerk")

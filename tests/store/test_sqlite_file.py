@@ -17,13 +17,13 @@ from sqlalchemy import Connection
 from tests.store.entries import entry
 from toolgate.bootstrap import connect
 from toolgate.errors import StoreMismatch, StoreUnavailable
-from toolgate.settings import Settings, Store
+from toolgate.settings.settings import Settings, Store
 from toolgate.store import sqlite
 from toolgate.store.database import Database
 from toolgate.store.journal import TableJournal
 from toolgate.store.migrate import migrate
+from toolgate.store.records import tool_execution_log
 from toolgate.store.sqlite import Sqlite
-from toolgate.store.tables import tool_execution_log
 
 pytestmark = pytest.mark.req("D1")
 

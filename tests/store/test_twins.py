@@ -4,7 +4,7 @@ import pytest
 
 from toolgate import Caller, tool
 from toolgate.errors import ToolNotFound
-from toolgate.ledger.entry import State
+from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.testing.directory import MemoryDirectory

@@ -16,12 +16,12 @@ from sqlalchemy import Connection
 from tests.store.entries import entry, pure
 from tests.store.places import busy
 from toolgate.errors import StoreUnavailable
-from toolgate.ledger.entry import State
+from toolgate.ledger.state import State
 from toolgate.store.database import Database
 from toolgate.store.journal import TableJournal
 from toolgate.store.migrate import migrate
+from toolgate.store.records import call_pages
 from toolgate.store.sqlite import Sqlite
-from toolgate.store.tables import call_pages
 
 pytestmark = pytest.mark.req("D1", "O2")
 T = TypeVar("T")

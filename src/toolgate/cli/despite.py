@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from toolgate.bootstrap import Toolgate
 from toolgate.errors import CatalogError, InvalidPolicy, ToolgateError
-from toolgate.settings import Settings
+from toolgate.settings.settings import Settings
 
 # Where no policies are: it is there, and no folder.
 _NOWHERE = os.devnull

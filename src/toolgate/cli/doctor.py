@@ -17,7 +17,7 @@ from toolgate.cli import show
 from toolgate.cli.despite import open_despite
 from toolgate.cli.session import AGENT, TENANT, Config, Json, load
 from toolgate.errors import CallRefused, ToolgateError
-from toolgate.settings import Settings
+from toolgate.settings.settings import Settings
 
 app = typer.Typer(add_completion=False, help="Check every part and say what to do.")
 # Where the tools that are not ours come from.

@@ -18,7 +18,7 @@ from toolgate.cli.listen import listen
 from toolgate.cli.session import Config, Json, ending, load, warn_of_engines, warn_of_sources
 from toolgate.server.app import App
 from toolgate.server.limits import MAX_CONCURRENT, LimitedProtocol
-from toolgate.settings import Settings
+from toolgate.settings.settings import Settings
 from toolgate.tenancy.first import first_keys
 
 app = typer.Typer(add_completion=False, help="Start the server.")

@@ -14,7 +14,7 @@ from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
 from toolgate.errors import ToolgateError
-from toolgate.settings import Settings
+from toolgate.settings.settings import Settings
 from toolgate.tenancy import first
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ import msgspec
 import orjson
 
 from toolgate.errors import SettingsInvalid
-from toolgate.settings import Settings
+from toolgate.settings.settings import Settings
 from toolgate.text import document
 from toolgate.text.refusal import Refusal
 

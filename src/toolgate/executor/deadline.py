@@ -5,6 +5,7 @@ from collections.abc import Coroutine, Generator
 from types import coroutine
 from typing import Any, TypeVar
 
+from toolgate import clock
 from toolgate.call import Call, Output
 from toolgate.errors import TimedOut
 from toolgate.executor.extension import Extension, Handler
@@ -37,15 +38,14 @@ class Deadline(Extension):
                 waiting = work.send(None)
             except StopIteration as done:
                 return done.value
-            seconds = call.grant.spec.timeout or default
-            limit = asyncio.timeout(seconds)
+            limit = asyncio.timeout(max((call.until_ns - clock.monotonic_ns()) / 1e9, 0))
             try:
                 async with limit:
                     return await _rest(work, waiting, limit)
             except TimeoutError:
                 if not limit.expired():
                     raise
-                raise _timed_out(call, seconds) from None
+                raise _timed_out(call, call.grant.spec.timeout or default) from None
 
         return run
 

@@ -2,45 +2,32 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import msgspec
-import orjson
 
 from toolgate import clock
-from toolgate.call import Call, Failure, Grant, Output, Status, Turn, new_call_id
-from toolgate.errors import (
-    ApprovalPending,
-    CallFailed,
-    ExtensionFailed,
-    SettingsInvalid,
-    Superseded,
-    TimedOut,
-    ToolgateError,
-    UnsupportedProvider,
-)
+from toolgate.call import PLAINLY, Asked, Call, Grant, Output, Turn, new_call_id
+from toolgate.errors import SettingsInvalid, ToolgateError, UnsupportedProvider
+from toolgate.executor.answer import answer, is_answer
 from toolgate.executor.approval import Approval
 from toolgate.executor.deadline import Deadline
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.failure import execution_failed
 from toolgate.executor.mistakes import mistake
-from toolgate.executor.outcome import outcome
 from toolgate.executor.provider import Provider
 from toolgate.executor.record import Record
 from toolgate.executor.remember import Remember
 from toolgate.executor.validate import Validate
-from toolgate.ledger.entry import State
 from toolgate.ledger.history import Sessions
 from toolgate.ledger.journal import Journal
 from toolgate.spec.tool import ToolSpec
-
-_MAYBE = "The tool may have run: check before you call it again."
 
 
 def built_in(
     *,
     default_timeout: float,
     journal: Journal,
+    wait: float = 0.0,
     sessions: Sessions | None = None,
     looks_back: Callable[[], bool] = lambda: False,
 ) -> tuple[Extension, ...]:
@@ -54,15 +41,24 @@ def built_in(
         Approval(),  # a person agrees to arguments that are known to be valid
         # before the next decision is made, which may look back at this call
         *(() if sessions is None else (Remember(sessions, looks_back),)),
-        Record(journal),  # last before the effect: what is on record is what will be tried
+        Record(
+            journal, wait=wait
+        ),  # last before the effect: what is on record is what will be tried
     )
 
 
 class Executor:
     """What is done. It does not know how permission was reached."""
 
-    def __init__(self, providers: Mapping[str, Provider], extensions: Iterable[Extension]) -> None:
+    def __init__(
+        self,
+        providers: Mapping[str, Provider],
+        extensions: Iterable[Extension],
+        *,
+        default_timeout: float,
+    ) -> None:
         self._providers = dict(providers)
+        self._timeout = default_timeout
         links = list(extensions)
         mistakes = [found for link in links if (found := mistake(link)) is not None]
         if mistakes:
@@ -80,24 +76,23 @@ class Executor:
             return f"no provider {spec.provider!r} is available"
         return provider.unusable(spec)
 
-    async def run(self, grant: Grant, args: dict[str, object], turn: Turn | None) -> Output:
+    async def run(
+        self, grant: Grant, args: dict[str, object], turn: Turn | None, asked: Asked = PLAINLY
+    ) -> Output:
         """Run a granted call. A refusal is raised; what waits and what failed is an Output."""
         started_ns = clock.unix_ns()
-        call = Call(new_call_id(started_ns), grant, args, turn, started_ns)
+        seconds = grant.spec.timeout or self._timeout
+        until_ns = clock.monotonic_ns() + int(seconds * 1e9)
+        call = Call(new_call_id(started_ns), grant, args, turn, started_ns, until_ns, asked)
         try:
             output = await self._chain(call)
             return output if output.call_id else msgspec.structs.replace(output, call_id=call.id)
-        except CallFailed as error:
-            return _failed(call, error, _status(call, error))
-        except ApprovalPending as error:
-            return _failed(call, error, "pending_approval")
-        except Superseded as error:
-            return _failed(call, error, "superseded")
-        except ToolgateError:
-            raise
+        except ToolgateError as error:
+            if not is_answer(error):
+                raise
+            return answer(call, error)
         except Exception as error:  # noqa: BLE001  an extension's own link can raise anything
-            broken = f"An extension failed with {type(error).__name__}. {_MAYBE}"
-            return _failed(call, ExtensionFailed(broken), "error")
+            return answer(call, error)
 
     async def _provide(self, call: Call) -> Output:
         spec = call.grant.spec
@@ -123,34 +118,3 @@ class Executor:
             duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
             side_effects=spec.side_effects,
         )
-
-
-def _status(call: Call, error: CallFailed) -> Status:
-    unknown = outcome(call.grant.spec.effect, error) is State.UNKNOWN
-    return "unknown" if unknown and isinstance(error, TimedOut) else "error"
-
-
-def _failed(call: Call, error: ToolgateError, status: Status) -> Output:
-    spec = call.grant.spec
-    unknown = outcome(spec.effect, error) is State.UNKNOWN
-    timed_out = isinstance(error, TimedOut)
-    return Output(
-        status=status,
-        error=Failure(
-            code=error.code,
-            message=error.message,
-            retryable=error.retryable or (timed_out and spec.effect.repeatable),
-            details=_sendable(error.details) | ({"outcome": "unknown"} if unknown else {}),
-        ),
-        call_id=call.id,
-        duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
-        side_effects=spec.side_effects,
-    )
-
-
-def _sendable(details: dict[str, Any]) -> dict[str, Any]:
-    """Details that every door can send; a value that is not JSON is told by its type."""
-    try:
-        return orjson.loads(orjson.dumps(details, default=lambda value: type(value).__name__))
-    except TypeError:
-        return {}

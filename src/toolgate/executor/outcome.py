@@ -1,7 +1,7 @@
 """What is known about a call that did not end well."""
 
 from toolgate.errors import CallRefused, ExtensionFailed, InvalidOutput, ToolError
-from toolgate.ledger.entry import State
+from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
 
 

@@ -1,43 +1,46 @@
-"""Every call is on record; a side effect before it happens."""
+"""Every call is on record; a side effect before it happens, and once."""
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 import msgspec
-import orjson
 
 from toolgate import clock
-from toolgate.call import Call, Output
-from toolgate.errors import (
-    ExecutionFailed,
-    InvalidArguments,
-    StoreUnavailable,
-    TimedOut,
-    ToolgateError,
-)
+from toolgate.call import Call, Failure, Output, Status
+from toolgate.crash import crash_here
+from toolgate.errors import ApprovalPending, ExecutionFailed, StoreUnavailable
+from toolgate.executor import entries
+from toolgate.executor.answer import answer
 from toolgate.executor.deadline import is_overdue
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.late import Late
-from toolgate.executor.outcome import outcome
-from toolgate.ledger.entry import Entry, State
-from toolgate.ledger.journal import Journal
-from toolgate.spec.document import NON_FINITE, has_non_finite
+from toolgate.executor.replay import conflict, in_progress, replayed
+from toolgate.executor.twins import Twins
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.journal import Begun, Ended, Journal
+from toolgate.ledger.machine import Action
+from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
-from toolgate.spec.secret import without_values
 
 log = logging.getLogger("toolgate.journal")
-_MOST_TEXT = 4_000
 # How long an outcome holds up a caller who has stopped waiting for it.
 _PATIENCE = 1.0
+Tell = Callable[[Call, Entry], Awaitable[None]]
 
 
 class Record(Extension):
-    """Writes the intent, runs, writes the outcome. A pure call is written once, afterwards."""
+    """Writes the intent, runs, writes the outcome. A pure call is written once, afterwards.
+
+    `tell` hears of each side effect: when its intent is on record, and when its outcome is.
+    """
 
     priority = 400
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, *, wait: float = 0.0, tell: Tell | None = None) -> None:
         self._journal = journal
+        self._twins = Twins(journal, wait)
+        self._tell = tell
         self._late = Late()
 
     def link(self, inner: Handler) -> Handler:
@@ -45,146 +48,141 @@ class Record(Extension):
         journal, ahead = self._journal, self._ahead(inner)
 
         async def run(call: Call) -> Output:
-            if call.grant.spec.effect is not Effect.PURE:
+            # What a person agreed to is used up before it runs, whatever its effect.
+            if call.grant.spec.effect is not Effect.PURE or call.approval:
                 return await ahead(call)
             if journal.crowded():
                 await journal.drain()
-            args = _written(call)
+            args = entries.written(call)
             try:
                 output = await inner(call)
             except (Exception, asyncio.CancelledError) as error:
-                journal.note(_closed(_entry(call, args, State.STARTED), call, error))
+                begun = entries.plain_entry(call, args, State.STARTED)
+                journal.note(entries.ended(begun, call, error))
                 raise
             if output.call_id != call.id:
-                journal.note(_answered(_entry(call, args, State.STARTED), call))
+                begun = entries.plain_entry(call, args, State.STARTED)
+                journal.note(entries.answered(begun, call))
             else:
-                journal.note(_entry(call, args, State.SUCCEEDED, clock.unix_ns() - call.started_ns))
+                took_ns = clock.unix_ns() - call.started_ns
+                journal.note(entries.plain_entry(call, args, State.SUCCEEDED, took_ns))
             return output
 
         return run
 
     def _ahead(self, inner: Handler) -> Handler:
-        journal = self._journal
-
         async def run(call: Call) -> Output:
-            call, args = _settled(call)
-            intent = _entry(call, args, State.STARTED)
+            call, raw = entries.settled(call)
+            begun = await self._begun(call, entries.intent(call, raw))
+            if begun.action not in {Action.RUN, Action.AGAIN}:
+                return _answered(call, begun)
+            crash_here("CP5")
+            entry = begun.entry
+            call = msgspec.structs.replace(
+                call, id=entry.call_id, downstream_key=entries.downstream_key(entry)
+            )
             try:
-                await journal.begin(intent)
-            except asyncio.CancelledError as error:
-                # The intent may be on record, but nothing was tried.
-                closed = _closed(intent, call, error)
-                await self._end(msgspec.structs.replace(closed, state=State.FAILED), _PATIENCE)
-                if is_overdue(error):
-                    raise StoreUnavailable(
-                        f"The store did not take the record of {call.spec.name!r} in time, so "
-                        "nothing ran. Try again when it is back."
-                    ) from None
-                raise
-            try:
-                output = await inner(call)
-            except asyncio.CancelledError as error:
-                await self._end(_closed(intent, call, error), _PATIENCE)
-                raise
-            except Exception as error:
-                await self._end(_closed(intent, call, error))
-                raise
-            ran = output.call_id == call.id
-            closed = _closed(intent, call, None) if ran else _answered(intent, call)
-            if not await self._end(closed):
-                raise ExecutionFailed(
-                    f"{call.spec.name!r} ran, but its outcome could not be put on record. "
-                    "Check what it did before you call it again."
-                )
-            return output
+                return await self._owned(inner, call, entry)
+            finally:
+                self._twins.ended(entry)
 
         return run
 
-    async def _end(self, entry: Entry, patience: float | None = None) -> bool:
-        """Write the outcome, also when the caller has gone away; whether it is on record."""
-        error = await self._late.finish(self._journal.end(entry), patience)
+    async def _owned(self, inner: Handler, call: Call, entry: Entry) -> Output:
+        """It is ours: run it, and say how it ended."""
+        await self._told(call, entry)
+        try:
+            output = await inner(call)
+        except asyncio.CancelledError as error:
+            await self._end(call, entries.ended(entry, call, error), _PATIENCE)
+            raise
+        except Exception as error:
+            await self._end(call, entries.failed(entry, call, error, answer(call, error)))
+            raise
+        crash_here("CP6")
+        if output.call_id != call.id:
+            await self._end(call, entries.answered(entry, call))
+            return output
+        ended = await self._end(call, entries.succeeded(entry, call, output))
+        crash_here("CP9")
+        if ended is None:
+            raise ExecutionFailed(
+                f"{call.spec.name!r} ran, but its outcome could not be put on record. "
+                "Check what it did before you call it again."
+            )
+        return _delivered(call, output, ended)
+
+    async def _begun(self, call: Call, intent: Entry) -> Begun:
+        """Claim it, waiting for a twin that runs already as long as the caller likes."""
+        try:
+            return await self._twins.begin(call, intent)
+        except asyncio.CancelledError as error:
+            # The intent may be on record, but nothing was tried.
+            closed = entries.ended(intent, call, error)
+            closed = msgspec.structs.replace(closed, state=State.FAILED, fence=1)
+            await self._end(call, closed, _PATIENCE)
+            if is_overdue(error):
+                raise StoreUnavailable(
+                    f"The store did not take the record of {call.spec.name!r} in time, so "
+                    "nothing ran. Try again when it is back."
+                ) from None
+            raise
+
+    async def _end(self, call: Call, entry: Entry, patience: float | None = None) -> Ended | None:
+        """Write the outcome, also when the caller has gone away; `None` if that failed."""
+        ended: list[Ended] = []
+
+        async def write() -> None:
+            ended.append(await self._journal.end(entry))
+
+        error = await self._late.finish(write(), patience)
         if error is not None:
             # The intent stays open, which nobody can take for a call that did not happen.
             log.error(
                 "the outcome of call %s is not on record (%s)", entry.call_id, type(error).__name__
             )
-        return error is None
+            return None
+        if ended and ended[0].accepted:
+            await self._told(call, entry)
+        return ended[0] if ended else None
+
+    async def _told(self, call: Call, entry: Entry) -> None:
+        if self._tell is not None:
+            await self._tell(call, entry)
 
 
-def _settled(call: Call) -> tuple[Call, bytes]:
-    """The call with arguments that nobody else holds, as they are recorded and as they will run."""
-    raw = _written(call)
-    args = orjson.loads(raw)
-    if not call.spec.input_schema.is_valid(args):
-        schema = call.spec.input_schema
-        raise InvalidArguments(
-            call.spec.name, without_values(schema.raw, args, schema.problems(args))
+def _answered(call: Call, begun: Begun) -> Output:
+    """What is said where this call is not the one that runs."""
+    match begun.action:
+        case Action.REPLAY | Action.PARK:
+            return replayed(begun.entry)
+        case Action.CONFLICT:
+            raise conflict(begun.entry)
+        case Action.WAIT:
+            raise in_progress(begun.entry)
+        case _:
+            raise ApprovalPending(
+                f"{call.spec.name!r} needs a person's approval, and the one there was is used up "
+                "or has expired. Nothing ran: call again to ask for another."
+            )
+
+
+def _delivered(call: Call, output: Output, ended: Ended) -> Output:
+    """The result, to whom it still belongs."""
+    if not ended.accepted:
+        told = (
+            f"{call.spec.name!r} ran here, but took so long to be heard of that the call was "
+            "given up as lost. What is on record stands: check before you call it again."
         )
-    return msgspec.structs.replace(call, args=args), raw
+        return _instead(output, "unknown", "lease_lost", told)
+    turn_id = "" if call.turn is None else call.turn.id
+    if ended.wanted_by and ended.wanted_by != turn_id:
+        told = f"A later turn took this one's place; it receives the result of {call.spec.name!r}."
+        return _instead(output, "superseded", "superseded", told)
+    return output
 
 
-def _answered(entry: Entry, call: Call) -> Entry:
-    """An extension answered between here and the tool, which did not run."""
-    closed = _closed(entry, call, None)
+def _instead(output: Output, status: Status, code: str, message: str) -> Output:
     return msgspec.structs.replace(
-        closed, state=State.FAILED, error_code="not_run", error_message="An extension answered."
-    )
-
-
-def _written(call: Call) -> bytes:
-    """The arguments as JSON: a schema need not look at every value."""
-    try:
-        raw = orjson.dumps(call.args)
-    except TypeError as error:
-        raise InvalidArguments(call.spec.name, [("", f"not JSON ({error})")]) from None
-    # `in` takes twice as long: it asks first whether this is a number.
-    if raw.find(b"null") >= 0 and has_non_finite(call.args):
-        raise InvalidArguments(call.spec.name, [("", f"not JSON ({NON_FINITE})")])
-    return raw
-
-
-def _entry(call: Call, args: bytes, state: State, duration_ns: int = 0) -> Entry:
-    caller, spec, turn = call.grant.caller, call.grant.spec, call.turn
-    return Entry(
-        call.id,
-        spec.name,
-        spec.fingerprint,
-        spec.effect,
-        caller.tenant,
-        caller.agent,
-        caller.user,
-        caller.persona,
-        caller.session,
-        turn.group if turn is not None else "",
-        call.kind,
-        args,
-        call.started_ns,
-        state,
-        duration_ns,
-        decision=call.grant.decision,
-    )
-
-
-def _closed(entry: Entry, call: Call, error: BaseException | None) -> Entry:
-    """The entry at its end."""
-    state, code, message = State.SUCCEEDED, "", ""
-    if error is not None:
-        state = outcome(entry.effect, error)
-        if isinstance(error, InvalidArguments):
-            # Its words show the arguments, which are not kept.
-            code, message = error.code, "The arguments were refused."
-        elif isinstance(error, ToolgateError):
-            code, message = error.code, error.message[:_MOST_TEXT]
-        elif is_overdue(error):
-            code, message = TimedOut.code, "The call took too long."
-        elif isinstance(error, asyncio.CancelledError):
-            code, message = "cancelled", "The call was cancelled."
-        else:
-            code, message = ToolgateError.code, f"It failed with {type(error).__name__}."
-    return msgspec.structs.replace(
-        entry,
-        state=state,
-        error_code=code,
-        error_message=message,
-        duration_ns=clock.unix_ns() - call.started_ns,
+        output, status=status, data=None, error=Failure(code=code, message=message)
     )

@@ -18,8 +18,8 @@ from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.late import Late
 from toolgate.executor.outcome import outcome
 from toolgate.executor.remembered import scalars
-from toolgate.ledger.entry import State
 from toolgate.ledger.history import Past, Sessions, session_of, turn_of
+from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
 
 _log = logging.getLogger("toolgate.history")

@@ -1,30 +1,10 @@
-"""One call on record, and the only ways its state may change."""
-
-from collections.abc import Mapping
-from enum import StrEnum
+"""One call on record."""
 
 import msgspec
 
+from toolgate.ledger.machine import Recovery, Slot
+from toolgate.ledger.state import State
 from toolgate.spec.effect import CallerKind, Effect
-
-
-class State(StrEnum):
-    """How far a call got. `failed` is known not to have happened; `unknown` is not known at all."""
-
-    STARTED = "started"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-
-
-MOVES: Mapping[State | None, frozenset[State]] = {
-    # Repeatable calls are written once, when they are over.
-    None: frozenset({State.STARTED, State.SUCCEEDED, State.FAILED, State.UNKNOWN}),
-    State.STARTED: frozenset({State.SUCCEEDED, State.FAILED, State.UNKNOWN}),
-    State.SUCCEEDED: frozenset(),
-    State.FAILED: frozenset(),
-    State.UNKNOWN: frozenset(),
-}
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -41,6 +21,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     session: str
     turn_group: str
     caller_kind: CallerKind
+    # JSON. Of a side effect it is kept, without its secrets; of a pure call only its digest is.
     args: bytes
     started_ns: int
     state: State
@@ -49,5 +30,51 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     error_message: str = ""
     # Known for an entry that was read back; else made from `args` when it is written.
     args_hash: str = ""
-    # The decision that let it pass. Last, so that pages written without it can be read.
+    # The decision that let it pass.
     decision: str = ""
+    # The chain that it is a step of, and what a planner said about it, as JSON. What follows them
+    # is of side effects only; pages of pure calls end here.
+    chain: str = ""
+    chain_index: int = 0
+    planned: bytes = b""
+    turn_id: str = ""
+    # Once-only: whose key it is, and the key; empty where the call is its own business.
+    scope: str = ""
+    key: str = ""
+    digest: str = ""
+    recovery: Recovery = Recovery.PARK
+    # Given by the store: who owns it, by which fence, until when.
+    owner: str = ""
+    fence: int = 0
+    lease_ns: int | None = None
+    expires_ns: int | None = None
+    tried: bool = False
+    permanent: bool = False
+    # The approval that it runs on, which it uses up.
+    approval: str = ""
+    # The Output as JSON, without secrets, and how to take it back.
+    result: bytes = b""
+    plan: bytes = b""
+    undo_until_ns: int | None = None
+    # What it cost: a budget's lease and the amount, in millionths.
+    charges: tuple[tuple[str, int], ...] = ()
+    # The call that an operator ran again, or that this one takes back.
+    again_of: str = ""
+    undo_of: str = ""
+    # A later turn of the same group that waits for the same result.
+    wanted_by: str = ""
+    ended_ns: int = 0
+
+    @property
+    def slot(self) -> Slot:
+        """What the machine looks at."""
+        return Slot(
+            state=self.state,
+            digest=self.digest,
+            fence=self.fence,
+            lease_ns=self.lease_ns,
+            expires_ns=self.expires_ns,
+            recovery=self.recovery,
+            tried=self.tried,
+            permanent=self.permanent,
+        )

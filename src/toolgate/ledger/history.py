@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import msgspec
 
 from toolgate.call import Caller, Turn
-from toolgate.ledger.entry import State
+from toolgate.ledger.state import State
 
 KEEP_NS = 24 * 3_600 * 1_000_000_000
 # Of each tool, so many of its last calls that succeeded are looked at for their arguments.
@@ -35,10 +35,15 @@ def turn_of(caller: Caller, turn: Turn | None) -> str:
     return "" if turn is None else _owned(caller, turn.group)
 
 
-def _owned(caller: Caller, name: str) -> str:
+def owner_of(caller: Caller) -> str:
+    """One user with one agent, and with those that this agent hands its task on to."""
     first = caller.delegation[0].by if caller.delegation else caller.agent
     # Agents' names hold no slash, and users are counted, so that no two parts can be mistaken.
-    return f"{first}/{len(caller.user)}/{caller.user}/{name}"
+    return f"{first}/{len(caller.user)}/{caller.user}"
+
+
+def _owned(caller: Caller, name: str) -> str:
+    return f"{owner_of(caller)}/{name}"
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,24 +1,54 @@
-"""The journal: no record, no side effect."""
+"""The journal: no record, no side effect. What the executor writes; `ledger.ledger` reads it."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+import msgspec
+
 from toolgate.ledger.entry import Entry
+from toolgate.ledger.machine import Action
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """What is on record once a call has been put there, and what its caller has to do."""
+
+    entry: Entry
+    action: Action
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """Whether the owner still had a say, and which later turn wants the answer, if any."""
+
+    accepted: bool
+    wanted_by: str = ""
 
 
 class Journal(Protocol):
     """Where entries are kept. `begin` and `end` return when the entry is durable."""
 
-    async def begin(self, entry: Entry) -> None:
-        """Write the intent of a side effect, before it happens; `InvalidRequest` if it is there."""
+    async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
+        """Claim the key and write the intent, before the effect, in one transaction.
+
+        RUN and AGAIN: the entry that comes back is started, and has its fence. An entry with an
+        approval takes the place of the one that waited for it, and uses the approval up; where
+        that is not to be had, REFUSE. For all others `machine.step` says what the key's slot means.
+        `InvalidRequest` if the call id is on record already.
+        """
         ...
 
-    async def end(self, entry: Entry) -> None:
-        """Complete an entry that was begun. What `MOVES` does not allow changes nothing."""
+    async def end(self, entry: Entry) -> Ended:
+        """How a started call ended: outcome, result, plan, audit and events in one transaction.
+
+        What its fence and `MOVES` do not allow changes nothing.
+        """
+        ...
+
+    async def find(self, tenant: str, call_id: str) -> Entry | None:
+        """One entry, also of a pure call that is still to be written."""
         ...
 
     def note(self, entry: Entry) -> None:
-        """Write a finished pure call soon, together with others."""
+        """Write soon, together with others, a finished pure call, or one that was refused."""
         ...
 
     def crowded(self) -> bool:

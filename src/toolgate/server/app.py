@@ -21,7 +21,7 @@ from toolgate.server.place import kind_of, place_of
 from toolgate.server.problems import problem, wire_problem
 from toolgate.server.request import Request
 from toolgate.server.tools import explain_tool, list_tools, show_tool
-from toolgate.settings import Server
+from toolgate.settings.settings import Server
 
 log = logging.getLogger("toolgate.server")
 Scope = MutableMapping[str, Any]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from toolgate.settings import Server
+from toolgate.settings.settings import Server
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/\s]+))(?::\d{1,5})?\Z")

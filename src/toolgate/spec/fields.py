@@ -12,7 +12,7 @@ from toolgate.spec import names
 from toolgate.spec.document import Document
 from toolgate.spec.effect import CallerKind, Effect, Permission, SideEffect
 from toolgate.spec.schema import Schema
-from toolgate.spec.tool import Compensation, RateLimit, Retry
+from toolgate.spec.tool import Compensation, DownstreamKey, Probe, RateLimit, Retry
 
 E = TypeVar("E", bound=StrEnum)
 # Also what turns the direction of text around: a person must read what a model reads.
@@ -170,10 +170,28 @@ def only(value: Any, allowed: Mapping[str, Callable[[Any], Any]]) -> dict[str, A
 
 def compensation(value: Any) -> Compensation:
     given = {"tool": value} if isinstance(value, str) else value
-    found = only(given, {"tool": name, "args": config})
+    window = number(0.001, 31_536_000)
+    found = only(given, {"tool": name, "args": config, "window": window})
     if "tool" not in found:
         raise ValueError("names no tool")
     return Compensation(**found)
+
+
+def probe(value: Any) -> Probe:
+    given = {"tool": value} if isinstance(value, str) else value
+    place = text(256)
+    found = only(given, {"tool": name, "args": config, "happened": place, "result": place})
+    if "tool" not in found:
+        raise ValueError("names no tool")
+    return Probe(**found)
+
+
+def downstream_key(value: Any) -> DownstreamKey:
+    given = {"argument": value} if isinstance(value, str) else value
+    found = DownstreamKey(**only(given, {"argument": text(128), "header": text(128)}))
+    if bool(found.argument) == bool(found.header):
+        raise ValueError("names an argument or a header, one of them")
+    return found
 
 
 def retry(value: Any) -> Retry:
@@ -252,6 +270,16 @@ FIELDS: Mapping[str, Field] = {
     ),
     "idempotency_key": Field(
         texts, "idempotency_key: [invoice_id]", "The arguments that name one piece of business."
+    ),
+    "downstream_key": Field(
+        downstream_key,
+        "downstream_key: {header: Idempotency-Key}",
+        "How the far side is told which call this is: then it can be tried again.",
+    ),
+    "probe": Field(
+        probe,
+        'probe: {tool: find_payment, args: {reference: "$key"}, happened: found}',
+        "The pure tool that tells whether a call happened whose end nobody saw.",
     ),
     "timeout": Field(
         number(0.001, 86_400), "timeout: 30", "Seconds a call may take; else the setting."

@@ -32,11 +32,35 @@ BUILT_IN = "default catalog"
 class Compensation(msgspec.Struct, frozen=True, kw_only=True):
     """The tool that takes this one back, and its arguments as data.
 
-    A text that starts with `$args.` or `$result.` is replaced by that part of the call.
+    A text that starts with `$args.` or `$result.` is replaced by that part of the call. `window`:
+    how many seconds it can be taken back.
     """
 
     tool: str
     args: Document = ANYTHING
+    window: float | None = None
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """A pure tool that can tell whether a call happened, for one whose end nobody saw.
+
+    `args` may hold `$args.NAME` and `$key`; `happened` says where in its result the answer is, true
+    or false, and `result` where the call's own result is, if it tells that.
+    """
+
+    tool: str
+    args: Document = ANYTHING
+    happened: str = "happened"
+    result: str = ""
+
+
+class DownstreamKey(msgspec.Struct, frozen=True, kw_only=True):
+    """How the far side is told which call this is, so that it does it once: in an argument, or,
+    where the provider speaks HTTP, in a header.
+    """
+
+    argument: str = ""
+    header: str = ""
 
 
 class Retry(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +103,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     requires_approval: bool = False
     allowed_callers: tuple[CallerKind, ...] = (CallerKind.DIRECT,)
     idempotency_key: tuple[str, ...] = ()
+    downstream_key: DownstreamKey | None = None
+    probe: Probe | None = None
     timeout: float | None = None
     retry: Retry | None = None
     output_limit: int | None = None

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate import clock
-from toolgate.store import tables
+from toolgate.store import records, tables
 from toolgate.tenancy import account
 from toolgate.tenancy.audit import Actor, Record
 from toolgate.tenancy.changes import Change, RevokeKey
@@ -28,14 +28,14 @@ def write(connection: Connection, changes: Iterable[Change], actor: Actor) -> No
         for change in changes
     ]
     if rows:
-        connection.execute(tables.audit_log.insert(), rows)
+        connection.execute(records.audit_log.insert(), rows)
 
 
 def read(
     connection: Connection, *, tenant: str | None, limit: int, before: int | None
 ) -> list[Record]:
     """The newest first."""
-    column = tables.audit_log.c
+    column = records.audit_log.c
     asked = sa.select(
         column.id,
         column.at_ns,

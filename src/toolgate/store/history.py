@@ -8,12 +8,12 @@ from sqlalchemy import Connection
 
 from toolgate import clock
 from toolgate.call import Caller, Turn
-from toolgate.ledger.entry import State
 from toolgate.ledger.history import KEEP_NS, LAST_CALLS, Past, session_of, told, turn_of
+from toolgate.ledger.state import State
 from toolgate.spec.document import sha256
 from toolgate.store.database import Database
 from toolgate.store.prune import Prune
-from toolgate.store.tables import session_calls as table
+from toolgate.store.records import session_calls as table
 from toolgate.store.text import storable
 from toolgate.store.upsert import upsert
 

@@ -8,11 +8,14 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate.errors import StoreMismatch
+from toolgate.store import records, tables
 from toolgate.store.database import Database
-from toolgate.store.tables import metadata
+from toolgate.store.metadata import metadata
 
+# A table is in the metadata once its module is loaded.
+_LOADED = (records, tables)
 # What the newest migration makes.
-VERSION = "0002"
+VERSION = "0003"
 # Alembic's own table.
 _VERSIONS = sa.Table(
     "alembic_version",

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from toolgate import clock
 from toolgate.ledger.entry import Entry
 from toolgate.spec.document import sha256
-from toolgate.store.tables import call_pages
+from toolgate.store.records import call_pages
 from toolgate.store.text import storable
 from toolgate.store.upsert import upsert
 
@@ -114,4 +114,7 @@ def _packed(entry: Entry) -> _Packed:
         entry.error_message,
         entry.args_hash or sha256(entry.args),
         entry.decision,
+        entry.chain,
+        entry.chain_index,
+        entry.planned,
     )

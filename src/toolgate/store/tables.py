@@ -1,43 +1,8 @@
-"""The tables, once, for SQLite and PostgreSQL."""
-
-from datetime import UTC, datetime
-from typing import Any
+"""The tables of what exists and who there is, once, for SQLite and PostgreSQL."""
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Dialect
-from sqlalchemy.types import TypeDecorator
 
-# Not JSONB on PostgreSQL: the order of an author's properties is kept.
-Json = sa.JSON(none_as_null=True)
-
-
-class Moment(TypeDecorator[datetime]):
-    """A moment with its zone, also on SQLite, which keeps none."""
-
-    impl = sa.DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        """Store UTC; a moment without a zone is a mistake of ours."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError("a moment needs its zone")
-        return value.astimezone(UTC)
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        """Read UTC."""
-        return None if value is None else value.replace(tzinfo=value.tzinfo or UTC)
-
-
-metadata = sa.MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+from toolgate.store.metadata import Json, Moment, metadata
 
 
 def _tool_name() -> sa.Column[str]:
@@ -83,47 +48,7 @@ persona_tool_restrictions = sa.Table(
     sa.Column("updated_at", Moment, nullable=False),
 )
 
-tool_execution_log = sa.Table(
-    "tool_execution_log",
-    metadata,
-    sa.Column("call_id", sa.Text, primary_key=True),
-    sa.Column("tool_name", sa.Text, nullable=False),
-    sa.Column("fingerprint", sa.Text, nullable=False),
-    sa.Column("effect", sa.Text, nullable=False),
-    sa.Column("tenant_id", sa.Text, nullable=False),
-    sa.Column("agent_id", sa.Text, nullable=False),
-    sa.Column("user_id", sa.Text, nullable=False),
-    sa.Column("persona_id", sa.Text, nullable=False),
-    sa.Column("session_id", sa.Text, nullable=False),
-    sa.Column("turn_group", sa.Text, nullable=False),
-    sa.Column("caller_kind", sa.Text, nullable=False),
-    sa.Column("args_hash", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
-    # NULL while the call runs, and when its end is not known.
-    sa.Column("success", sa.Boolean),
-    sa.Column("duration_ms", sa.Float, nullable=False),
-    sa.Column("error_code", sa.Text, nullable=False),
-    sa.Column("error_message", sa.Text, nullable=False),
-    sa.Column("created_ns", sa.BigInteger, nullable=False),
-    # The row of `decisions` that let it pass.
-    sa.Column("decision_id", sa.Text, nullable=False, server_default=""),
-    sa.Index(None, "tool_name", "created_ns"),
-    sa.Index(None, "tenant_id", "created_ns"),
-    # Ids sort by time, so rows are appended to the one tree that the key needs anyway.
-    sqlite_with_rowid=False,
-)
-
 # Pure calls by the hundred: one row holds all that a tenant made between two writes.
-call_pages = sa.Table(
-    "call_pages",
-    metadata,
-    sa.Column("tenant_id", sa.Text, primary_key=True),
-    sa.Column("first_call_id", sa.Text, primary_key=True),
-    sa.Column("written_ns", sa.BigInteger, nullable=False),
-    sa.Column("calls", sa.Integer, nullable=False),
-    sa.Column("entries", sa.LargeBinary, nullable=False),
-    sa.Index(None, "tenant_id", "written_ns"),
-)
 
 dynamic_tools = sa.Table(
     "dynamic_tools",
@@ -143,6 +68,8 @@ tenants = sa.Table(
     "tenants",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
+    # The budget plan; NULL: the one that the settings name.
+    sa.Column("plan", sa.Text),
     sa.Column("created_at", Moment, nullable=False),
 )
 
@@ -154,6 +81,8 @@ agents = sa.Table(
     ),
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("capsule_mode", sa.Text, nullable=False),
+    # What to do when newer messages wait before an irreversible call; NULL: supersede.
+    sa.Column("newer_messages", sa.Text),
     sa.Column("created_at", Moment, nullable=False),
 )
 
@@ -195,6 +124,7 @@ revisions = sa.Table(
 )
 
 # What a role, or everybody, is left with. Empty tenant: in every tenant; empty role: everybody.
+
 policy_layers = sa.Table(
     "policy_layers",
     metadata,
@@ -241,6 +171,7 @@ relations = sa.Table(
 )
 
 # How fresh relations that are kept elsewhere have to be read, by tenant.
+
 relation_tokens = sa.Table(
     "relation_tokens",
     metadata,
@@ -249,21 +180,10 @@ relation_tokens = sa.Table(
     sa.Column("updated_at", Moment, nullable=False),
 )
 
-audit_log = sa.Table(
-    "audit_log",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("at_ns", sa.BigInteger, nullable=False),
-    sa.Column("who", sa.Text, nullable=False),
-    sa.Column("why", sa.Text, nullable=False),
-    # Empty: it concerns everyone.
-    sa.Column("tenant_id", sa.Text, nullable=False),
-    sa.Column("change", sa.Text, nullable=False),
-    sa.Column("details", Json, nullable=False),
-    sa.Index(None, "tenant_id", "id"),
-)
+# The links of each tenant's chain: a hash over the one before and the digests of the rows in it.
 
 # Each decision once, whatever the number of calls that it let pass; calls name it.
+
 decisions = sa.Table(
     "decisions",
     metadata,
@@ -287,18 +207,17 @@ decisions = sa.Table(
 )
 
 # What a session did, for policies that look back. Kept for a day, and only while one does.
-session_calls = sa.Table(
-    "session_calls",
-    metadata,
-    sa.Column("call_id", sa.Text, primary_key=True),
-    sa.Column("tenant_id", sa.Text, nullable=False),
-    sa.Column("session_id", sa.Text, nullable=False),
-    sa.Column("turn_group", sa.Text, nullable=False),
-    sa.Column("tool_name", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
-    sa.Column("args", sa.Text, nullable=False),
-    sa.Column("created_ns", sa.BigInteger, nullable=False),
-    sa.Index(None, "tenant_id", "session_id", "created_ns"),
-    sa.Index(None, "tenant_id", "turn_group", "created_ns"),
-    sa.Index(None, "created_ns"),
-)
+
+# What waits for a person, and what became of it.
+
+# What was used in a period. Amounts are in millionths, so that sums are exact.
+
+# What processes have set aside of a budget, and how much of it they have spent.
+
+# What an operator allows a tenant of a metric in a month, whatever its plan says.
+
+# What an operator allows in a time. Empty: of any tenant, persona or tool.
+
+# Outputs that were too large to be answered whole, by their content.
+
+# Events for others, written with what they tell of and deleted when they were sent.

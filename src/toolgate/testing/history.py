@@ -8,8 +8,8 @@ import msgspec
 
 from toolgate import clock
 from toolgate.call import Caller, Turn
-from toolgate.ledger.entry import State
 from toolgate.ledger.history import KEEP_NS, LAST_CALLS, Past, session_of, told, turn_of
+from toolgate.ledger.state import State
 
 
 class MemoryHistory:

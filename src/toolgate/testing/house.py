@@ -21,6 +21,7 @@ from toolgate.testing.directory import MemoryDirectory
 from toolgate.testing.journal import MemoryJournal
 
 _TIMEOUT = 30.0
+_WAIT = 5.0
 
 
 @asynccontextmanager
@@ -41,8 +42,8 @@ async def in_memory(
     """
     journal = journal or MemoryJournal()
     python = PythonProvider()
-    chain = (*built_in(default_timeout=_TIMEOUT, journal=journal), *extensions)
-    executor = Executor({"python": python, **providers}, chain)
+    chain = (*built_in(default_timeout=_TIMEOUT, journal=journal, wait=_WAIT), *extensions)
+    executor = Executor({"python": python, **providers}, chain, default_timeout=_TIMEOUT)
     catalog = Catalog([], usable=executor.unusable)
     tenancy = Tenancy(directory or MemoryDirectory(), relations=relations)
     await tenancy.refresh()

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from toolgate.store.tables import metadata
+from toolgate.store.metadata import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from toolgate.store.tables import Moment
+from toolgate.store.metadata import Moment
 
 revision = "0002"
 down_revision = "0001"

@@ -1,0 +1,49 @@
+"""Places where a test may kill the process, by name; anywhere else they cost a call of nothing.
+
+Only with `TOOLGATE_CRASH_AT=CP5` in the environment, or `CP5:7` for the seventh time it is passed.
+"""
+
+import os
+import signal
+from collections.abc import Callable
+
+POINTS = {
+    "CP1": "the request was parsed, nothing stored",
+    "CP2": "the policy allowed it",
+    "CP3": "budget and rate are reserved",
+    "CP4": "the key is claimed",
+    "CP5": "the intent is on record, before the effect",
+    "CP6": "the effect is done, its result not stored",
+    "CP7": "the result is written, its audit record is not",
+    "CP8": "committed, the event not sent",
+    "CP9": "committed, the reply not sent",
+    "CP10": "between two steps of an undo",
+    "CP11": "in the middle of an undo's effect",
+    "CP12": "the approval is on record, the call not started",
+    "CP13": "in the middle of a reload",
+    "CP14": "in the middle of a migration",
+}
+
+
+def _armed(at: str) -> Callable[[str], None]:
+    name, _, times = at.partition(":")
+    if name not in POINTS:
+        raise ValueError(f"there is no crash point {name!r}")
+    left = int(times or 1)
+
+    def here(point: str) -> None:
+        nonlocal left
+        if point == name:
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return here
+
+
+def _unarmed(_point: str) -> None:
+    """Nothing happens."""
+
+
+_AT = os.environ.get("TOOLGATE_CRASH_AT", "")
+crash_here: Callable[[str], None] = _armed(_AT) if _AT else _unarmed

@@ -1,0 +1,63 @@
+"""What a caller is answered where there is no result."""
+
+from typing import Any
+
+import orjson
+
+from toolgate import clock
+from toolgate.call import Call, Failure, Output, Status
+from toolgate.errors import (
+    ApprovalPending,
+    CallFailed,
+    ExtensionFailed,
+    Superseded,
+    TimedOut,
+    ToolgateError,
+)
+from toolgate.executor.outcome import outcome
+from toolgate.ledger.state import State
+
+_MAYBE = "The tool may have run: check before you call it again."
+
+
+def is_answer(error: BaseException) -> bool:
+    """Whether it is answered as an Output; anything else is raised."""
+    return isinstance(error, (CallFailed, ApprovalPending, Superseded))
+
+
+def answer(call: Call, error: BaseException) -> Output:
+    """The Output that tells of an error."""
+    if not isinstance(error, ToolgateError):
+        broken = f"An extension failed with {type(error).__name__}. {_MAYBE}"
+        error = ExtensionFailed(broken)
+    spec = call.grant.spec
+    unknown = isinstance(error, CallFailed) and outcome(spec.effect, error) is State.UNKNOWN
+    retryable = error.retryable or (isinstance(error, TimedOut) and spec.effect.repeatable)
+    return Output(
+        status=_status(error, unknown=unknown),
+        error=Failure(
+            code=error.code,
+            message=error.message,
+            retryable=retryable,
+            details=_sendable(error.details) | ({"outcome": "unknown"} if unknown else {}),
+        ),
+        call_id=call.id,
+        duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
+        side_effects=spec.side_effects,
+    )
+
+
+def _status(error: ToolgateError, *, unknown: bool) -> Status:
+    if isinstance(error, ApprovalPending):
+        return "pending_approval"
+    if isinstance(error, Superseded):
+        return "superseded"
+    return "unknown" if unknown and isinstance(error, TimedOut) else "error"
+
+
+def _sendable(details: dict[str, Any]) -> dict[str, Any]:
+    """Details that every door can send; a value that is not JSON is told by its type."""
+    try:
+        return orjson.loads(orjson.dumps(details, default=lambda value: type(value).__name__))
+    except TypeError:
+        return {}

@@ -1,0 +1,78 @@
+"""Which calls are the same piece of business: the key, whose it is, and what it was used for."""
+
+from typing import cast
+
+import msgspec
+import orjson
+
+from toolgate.call import Call
+from toolgate.errors import InvalidRequest
+from toolgate.ledger.history import owner_of
+from toolgate.spec.document import sha256
+
+_MOST_KEY = 255
+# Whole numbers up to here are the same as the float that JSON may write for them.
+_EXACT = 2.0**53
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """`scope` and `key` are empty where a call is its own business."""
+
+    scope: str
+    key: str
+    digest: str
+
+
+def check_key(key: object) -> str:
+    """A caller's own key, or `InvalidRequest`."""
+    if type(key) is not str:
+        raise InvalidRequest(f"An idempotency key is a text, not a {type(key).__name__}.")
+    if not 0 < len(key) <= _MOST_KEY or not all("!" <= sign <= "~" for sign in key):
+        raise InvalidRequest(
+            f"An idempotency key has 1 to {_MOST_KEY} visible ASCII characters, without spaces. "
+            "Nothing ran."
+        )
+    return key
+
+
+def claim_of(call: Call, raw: bytes) -> Claim:
+    """The call's claim; `raw` is its arguments as JSON."""
+    spec, owner = call.grant.spec, owner_of(call.grant.caller)
+    args = canonical_args(raw)
+    digest = sha256(b"\0".join((spec.name.encode(), spec.fingerprint.encode(), args)))
+    if call.asked.key:
+        return Claim(f"{owner}/key", call.asked.key, digest)
+    if call.turn is None:
+        return Claim("", "", digest)
+    business = _business_key(call) if spec.idempotency_key else sha256(args)[7:39]
+    return Claim(f"{owner}/turn", f"{spec.name}:{business}:turn_group:{call.turn.group}", digest)
+
+
+def canonical_args(raw: bytes) -> bytes:
+    """The one form of arguments that mean the same: sorted keys, and 1.0 is 1."""
+    value = orjson.loads(raw)
+    if b"." in raw or b"e" in raw or b"E" in raw:
+        value = _whole(value)
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < _EXACT else value
+    if isinstance(value, dict):
+        return {name: _whole(of) for name, of in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [_whole(of) for of in cast("list[object]", value)]
+    return value
+
+
+def _business_key(call: Call) -> str:
+    values = (_whole(call.args.get(field, "")) for field in call.grant.spec.idempotency_key)
+    # Escaped, so that no two lists of values make the same key.
+    return ":".join(_word(value).replace("%", "%25").replace(":", "%3A") for value in values)
+
+
+def _word(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

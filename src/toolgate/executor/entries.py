@@ -1,0 +1,175 @@
+"""A call as the ledger keeps it: what is written before, and how it is completed."""
+
+import asyncio
+from typing import Any, cast
+
+import msgspec
+import orjson
+
+from toolgate import clock
+from toolgate.call import Call, Output
+from toolgate.errors import InvalidArguments, TimedOut, ToolError, ToolgateError
+from toolgate.executor.claim import claim_of
+from toolgate.executor.deadline import is_overdue
+from toolgate.executor.mapping import UnmappedError, filled
+from toolgate.executor.outcome import outcome
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.machine import recovery_of
+from toolgate.ledger.state import State
+from toolgate.spec.document import NON_FINITE, has_non_finite, sha256
+from toolgate.spec.secret import without_secrets, without_values
+
+_MOST_TEXT = 4_000
+# Larger arguments are not kept, only their digest: such a call is not run again by itself.
+_MOST_ARGS = 65_536
+_encode = msgspec.json.Encoder().encode
+
+
+def written(call: Call) -> bytes:
+    """The arguments as JSON: a schema need not look at every value."""
+    try:
+        raw = orjson.dumps(call.args)
+    except TypeError as error:
+        raise InvalidArguments(call.spec.name, [("", f"not JSON ({error})")]) from None
+    # `in` takes twice as long: it asks first whether this is a number.
+    if raw.find(b"null") >= 0 and has_non_finite(call.args):
+        raise InvalidArguments(call.spec.name, [("", f"not JSON ({NON_FINITE})")])
+    return raw
+
+
+def settled(call: Call) -> tuple[Call, bytes]:
+    """The call with arguments that nobody else holds, as they are recorded and as they will run."""
+    raw = written(call)
+    args = orjson.loads(raw)
+    schema = call.spec.input_schema
+    if not schema.is_valid(args):
+        raise InvalidArguments(
+            call.spec.name, without_values(schema.raw, args, schema.problems(args))
+        )
+    return msgspec.structs.replace(call, args=args), raw
+
+
+def plain_entry(call: Call, args: bytes, state: State, duration_ns: int = 0) -> Entry:
+    """A pure call."""
+    caller, spec, turn = call.grant.caller, call.grant.spec, call.turn
+    asked = call.asked
+    return Entry(
+        call.id,
+        spec.name,
+        spec.fingerprint,
+        spec.effect,
+        caller.tenant,
+        caller.agent,
+        caller.user,
+        caller.persona,
+        caller.session,
+        turn.group if turn is not None else "",
+        asked.kind,
+        args,
+        call.started_ns,
+        state,
+        duration_ns,
+        decision=call.grant.decision,
+        chain=asked.chain,
+        chain_index=asked.chain_index,
+        planned=b"" if asked.planned is None else _encode(asked.planned),
+    )
+
+
+def intent(call: Call, raw: bytes) -> Entry:
+    """A side effect before it happens: its claim, and its arguments without their secrets."""
+    claim = claim_of(call, raw)
+    shown = without_secrets(call.spec.input_schema.raw, call.args)
+    kept = raw if shown is call.args else orjson.dumps(shown)
+    return msgspec.structs.replace(
+        plain_entry(call, kept if len(kept) <= _MOST_ARGS else b"", State.STARTED),
+        args_hash=sha256(raw),
+        turn_id="" if call.turn is None else call.turn.id,
+        scope=claim.scope,
+        key=claim.key,
+        digest=claim.digest,
+        recovery=recovery_of(call.spec),
+        approval=call.approval,
+        again_of=call.asked.again_of,
+        undo_of=call.asked.undo_of,
+    )
+
+
+def downstream_key(entry: Entry) -> str:
+    """What the far side knows this piece of business by: the same for every attempt at it."""
+    business = f"{entry.tenant}\0{entry.scope}\0{entry.key}" if entry.key else entry.call_id
+    return sha256(business.encode("utf-8", "backslashreplace"))[7:39]
+
+
+def succeeded(entry: Entry, call: Call, output: Output) -> Entry:
+    """The entry of a call that did its work, with how to take it back."""
+    return msgspec.structs.replace(
+        ended(entry, call, None), result=stored(call, output), plan=_plan(call, output)
+    )
+
+
+def failed(entry: Entry, call: Call, error: BaseException, output: Output) -> Entry:
+    """The entry of a call that did not end well, as its caller is told."""
+    closed = ended(entry, call, error)
+    # What the tool said on purpose it would say again; anything else may go away.
+    permanent = isinstance(error, ToolError) and not error.retryable
+    return msgspec.structs.replace(closed, result=stored(call, output), permanent=permanent)
+
+
+def answered(entry: Entry, call: Call) -> Entry:
+    """An extension answered between here and the tool, which did not run."""
+    return msgspec.structs.replace(
+        ended(entry, call, None),
+        state=State.FAILED,
+        error_code="not_run",
+        error_message="An extension answered.",
+    )
+
+
+def ended(entry: Entry, call: Call, error: BaseException | None) -> Entry:
+    """The entry at its end."""
+    state, code, message = State.SUCCEEDED, "", ""
+    if error is not None:
+        state = outcome(entry.effect, error)
+        if isinstance(error, InvalidArguments):
+            # Its words show the arguments, which are not kept.
+            code, message = error.code, "The arguments were refused."
+        elif isinstance(error, ToolgateError):
+            code, message = error.code, error.message[:_MOST_TEXT]
+        elif is_overdue(error):
+            code, message = TimedOut.code, "The call took too long."
+        elif isinstance(error, asyncio.CancelledError):
+            code, message = "cancelled", "The call was cancelled."
+        else:
+            code, message = ToolgateError.code, f"It failed with {type(error).__name__}."
+    return msgspec.structs.replace(
+        entry,
+        state=state,
+        error_code=code,
+        error_message=message,
+        duration_ns=clock.unix_ns() - call.started_ns,
+    )
+
+
+def stored(call: Call, output: Output) -> bytes:
+    """The answer as it is kept for whoever asks again: without secrets."""
+    schema = call.spec.output_schema
+    if schema is not None and isinstance(output.data, dict):
+        shown = cast("dict[str, Any]", output.data)
+        data = without_secrets(schema.raw, shown)
+        if data is not shown:
+            output = msgspec.structs.replace(output, data=data)
+    return orjson.dumps(msgspec.to_builtins(output))
+
+
+def _plan(call: Call, output: Output) -> bytes:
+    """The call that takes this one back: made now, while its arguments and result are at hand."""
+    compensation = call.spec.compensation
+    if compensation is None:
+        return b""
+    plan: dict[str, object] = {"tool": compensation.tool, "window": compensation.window}
+    try:
+        plan["args"] = filled(compensation.args.value(), {"args": call.args, "result": output.data})
+    except UnmappedError as error:
+        plan["problem"] = f"{error} is not in the call's arguments or result"
+    return orjson.dumps(plan)

@@ -1,0 +1,60 @@
+"""Calls that are the same piece of business: one runs, the others wait for its answer."""
+
+import asyncio
+import contextlib
+
+from toolgate import clock
+from toolgate.call import Call
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.journal import Begun, Journal
+from toolgate.ledger.machine import Action
+from toolgate.ledger.state import OPEN
+
+# How soon a twin in another process is looked at again: at first, and after a while.
+_SOON = 0.02
+_LATER = 0.25
+
+
+class Twins:
+    """Claims calls. Who runs in this process wakes those that wait for it; others are looked at."""
+
+    def __init__(self, journal: Journal, wait: float) -> None:
+        self._journal = journal
+        self._wait = wait
+        self._running: dict[str, asyncio.Event] = {}
+
+    async def begin(self, call: Call, intent: Entry) -> Begun:
+        """The claim; a twin that runs is waited for as long as the caller likes."""
+        asked = call.asked.wait_s
+        wait = self._wait if asked is None else asked
+        until_ns = min(call.until_ns, clock.monotonic_ns() + round(wait * 1e9))
+        pause = _SOON
+        while True:
+            begun = await self._journal.begin(intent, may_start=call.may_start)
+            if begun.action in {Action.RUN, Action.AGAIN}:
+                self._running[begun.entry.call_id] = asyncio.Event()
+            if begun.action is not Action.WAIT:
+                return begun
+            twin: Entry | None = begun.entry
+            while twin is not None and twin.state in OPEN:
+                left = (until_ns - clock.monotonic_ns()) / 1e9
+                if left <= 0:
+                    return begun
+                await self._ended(twin, min(pause, left))
+                pause = min(2 * pause, _LATER)
+                twin = await self._journal.find(intent.tenant, twin.call_id)
+
+    def ended(self, entry: Entry) -> None:
+        """Wake those that wait."""
+        running = self._running.pop(entry.call_id, None)
+        if running is not None:
+            running.set()
+
+    async def _ended(self, twin: Entry, most: float) -> None:
+        running = self._running.get(twin.call_id)
+        if running is None:
+            await asyncio.sleep(most)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(most):
+                await running.wait()

@@ -1,0 +1,69 @@
+"""What happened, for those who look after it: lost calls, undo, an operator's word."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.journal import Begun
+from toolgate.ledger.state import State
+
+
+class Which(msgspec.Struct, frozen=True, kw_only=True):
+    """Side effects to look for. Empty means any."""
+
+    tenant: str
+    turn_group: str = ""
+    # Whose turn group it is (`ledger.history.turn_of`'s owner); turn groups of others look alike.
+    scope: str = ""
+    chain: str = ""
+    tool: str = ""
+    agent: str = ""
+    states: frozenset[State] = frozenset()
+    # A cursor: only entries that began before this one.
+    before: str = ""
+    limit: int = 50
+
+
+class Ledger(Protocol):
+    """Side effects on record. A tenant's are only found by that tenant's name."""
+
+    async def find(self, tenant: str, call_id: str) -> Entry | None:
+        """One entry."""
+        ...
+
+    async def search(self, which: Which) -> Sequence[Entry]:
+        """The newest first."""
+        ...
+
+    async def lost(self, limit: int) -> Sequence[Entry]:
+        """Of all tenants, open entries whose lease is over by the store's clock; oldest first."""
+        ...
+
+    async def take(self, entry: Entry) -> Begun:
+        """Own a lost entry under the next fence, as `machine.Take` says; REFUSE if another did.
+
+        PARK: it is unknown now. RUN, AGAIN and PROBE: it is claimed, or compensating.
+        """
+        ...
+
+    async def start(self, entry: Entry) -> bool:
+        """Put the intent of a claimed entry on record; whether its fence still held."""
+        ...
+
+    async def undo(self, entry: Entry) -> Begun:
+        """Begin to take it back, as `machine.Undo` says: COMPENSATE, WAIT, REPLAY or REFUSE."""
+        ...
+
+    async def undone(self, entry: Entry, *, done: bool, why: str = "") -> bool:
+        """How taking it back ended; whether its fence still held."""
+        ...
+
+    async def settle(self, entry: Entry, *, happened: bool, who: str, why: str) -> bool:
+        """An operator's word on an unknown one; whether it was still unknown."""
+        ...
+
+    async def renew(self) -> int:
+        """Prolong the leases of all that this process owns; how many there were."""
+        ...

@@ -1,0 +1,302 @@
+"""The life of one call, pure: a slot, an event and the time give the slot after it, and what to do.
+
+A slot is what the ledger knows of a call. Whoever acts on a slot holds its fence; an owner that was
+away too long finds a higher one and has nothing to say any more. A slot without a lease is live.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from toolgate.ledger.state import MOVES, OPEN, State
+from toolgate.spec.tool import ToolSpec
+
+_NEW = frozenset({State.RECEIVED, State.RESERVED})
+_UNTRIED = _NEW | {State.WAITING}
+# Nothing was tried, and nothing is to be said about it: the key is free.
+_VOID = frozenset({State.SUPERSEDED, State.EXPIRED})
+_ENDS = frozenset({State.SUCCEEDED, State.FAILED, State.UNKNOWN})
+
+
+class Recovery(StrEnum):
+    """What may be done about a call whose end nobody saw."""
+
+    AGAIN = "again"  # running it twice equals running it once
+    KEYED = "keyed"  # the far side knows it by its key
+    PROBED = "probed"  # another tool can tell whether it happened
+    PARK = "park"  # only a person can tell
+
+
+def recovery_of(spec: ToolSpec) -> Recovery:
+    """A probe is asked even where a key would do: it costs no second attempt."""
+    if spec.effect.repeatable:
+        return Recovery.AGAIN
+    if spec.probe is not None:
+        return Recovery.PROBED
+    return Recovery.KEYED if spec.downstream_key is not None else Recovery.PARK
+
+
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
+    """What the machine looks at."""
+
+    state: State
+    # Of the arguments and the tool's definition: the same key with another digest is a conflict.
+    digest: str
+    fence: int = 0
+    lease_ns: int | None = None
+    # Until when the key is taken, and until when a person may agree.
+    expires_ns: int | None = None
+    recovery: Recovery = Recovery.PARK
+    # Whether any owner ever put its intent on record.
+    tried: bool = False
+    approved: bool = False
+    # A failure that the same call would meet again; any other gives its key back.
+    permanent: bool = False
+
+
+class Submit(msgspec.Struct, frozen=True, kw_only=True):
+    """A call arrives whose key finds this slot."""
+
+    digest: str
+    lease_ns: int | None
+    # Without a person's word it may be answered, but not begun.
+    may_start: bool = True
+
+
+class Start(msgspec.Struct, frozen=True):
+    """The owner has put its intent on record."""
+
+    fence: int
+
+
+class Finish(msgspec.Struct, frozen=True, kw_only=True):
+    """The owner says how it ended."""
+
+    fence: int
+    state: State
+    permanent: bool = False
+
+
+class Renew(msgspec.Struct, frozen=True):
+    """The owner is still there."""
+
+    fence: int
+    lease_ns: int
+
+
+class Take(msgspec.Struct, frozen=True):
+    """Somebody looks after a slot whose owner may be gone."""
+
+    lease_ns: int | None
+
+
+class Approve(msgspec.Struct, frozen=True):
+    """A person agrees."""
+
+
+class Deny(msgspec.Struct, frozen=True):
+    """A person does not."""
+
+
+class Supersede(msgspec.Struct, frozen=True):
+    """Newer messages came first."""
+
+
+class Tick(msgspec.Struct, frozen=True):
+    """Time has passed."""
+
+
+class Settle(msgspec.Struct, frozen=True):
+    """An operator, or a probe, says what became of an unknown one."""
+
+    happened: bool
+
+
+class Undo(msgspec.Struct, frozen=True):
+    """It is to be taken back."""
+
+    lease_ns: int | None
+
+
+class Undone(msgspec.Struct, frozen=True, kw_only=True):
+    """The owner of the undo says how it ended."""
+
+    fence: int
+    done: bool
+
+
+Event = (
+    Submit
+    | Start
+    | Finish
+    | Renew
+    | Take
+    | Approve
+    | Deny
+    | Supersede
+    | Tick
+    | Settle
+    | Undo
+    | Undone
+)
+
+
+class Action(StrEnum):
+    """What whoever brought the event has to do now."""
+
+    RUN = "run"  # it is yours: write the intent and run it
+    AGAIN = "again"  # it is yours, under a new fence: run it again, with the same downstream key
+    PROBE = "probe"  # it is yours: ask whether it happened
+    PARK = "park"  # nobody can tell: it is unknown now
+    REPLAY = "replay"  # answer with what is on record
+    FORGET = "forget"  # what is on record holds no longer: give its key to a new slot
+    WAIT = "wait"  # somebody is at it
+    ASK = "ask"  # a person decides first
+    CONFLICT = "conflict"  # the key belongs to other arguments
+    COMPENSATE = "compensate"  # it is yours: take it back
+    REFUSE = "refuse"  # it is not yours, or it is too late
+    NOTHING = "nothing"
+
+
+class Step(msgspec.Struct, frozen=True):
+    """The slot after an event, and what follows from it."""
+
+    slot: Slot
+    action: Action
+
+
+def step(slot: Slot, event: Event, now_ns: int) -> Step:
+    """What the event makes of the slot. An event that does not fit changes nothing."""
+    match event:
+        case Submit():
+            return _submitted(slot, event, now_ns)
+        case Take(lease_ns):
+            return _taken(slot, lease_ns, now_ns)
+        case Undo(lease_ns):
+            return _undo(slot, lease_ns, now_ns)
+        case Start() | Finish() | Renew() | Undone():
+            return _told_by_its_owner(slot, event)
+        case _:
+            return _told(slot, event, now_ns)
+
+
+def is_live(slot: Slot, now_ns: int) -> bool:
+    """Whether its owner may still be at it. A missing lease means live; zero is a time."""
+    return slot.state in OPEN and (slot.lease_ns is None or now_ns < slot.lease_ns)
+
+
+def _told_by_its_owner(slot: Slot, event: Start | Finish | Renew | Undone) -> Step:
+    match event:
+        case Start(fence):
+            return _owned(slot, fence, State.STARTED, Action.RUN)
+        case Renew(fence, lease_ns):
+            if fence != slot.fence or slot.state not in OPEN:
+                return Step(slot, Action.REFUSE)
+            return Step(_with(slot, lease_ns=lease_ns), Action.NOTHING)
+        case Finish():
+            if event.state not in _ENDS:
+                return Step(slot, Action.REFUSE)
+            after = _owned(slot, event.fence, event.state, Action.NOTHING)
+            if after.action is Action.REFUSE:
+                return after
+            return Step(_with(after.slot, permanent=event.permanent), after.action)
+        case Undone():
+            state = State.COMPENSATED if event.done else State.COMPENSATION_FAILED
+            return _owned(slot, event.fence, state, Action.NOTHING)
+
+
+def _told(slot: Slot, event: Approve | Deny | Supersede | Tick | Settle, now_ns: int) -> Step:
+    waits = slot.state is State.WAITING
+    match event:
+        case Approve() if waits and not _is_over(slot, now_ns):
+            return Step(_with(slot, approved=True), Action.NOTHING)
+        case Deny() if waits:
+            return Step(_with(slot, state=State.FAILED, permanent=True), Action.NOTHING)
+        case Tick() if waits and _is_over(slot, now_ns):
+            return Step(_with(slot, state=State.EXPIRED), Action.NOTHING)
+        case Supersede() if slot.state in _UNTRIED:
+            return Step(_with(slot, state=State.SUPERSEDED), Action.NOTHING)
+        case Settle(happened) if slot.state is State.UNKNOWN:
+            state = State.SUCCEEDED if happened else State.FAILED
+            return Step(_with(slot, state=state), Action.NOTHING)
+        case Tick():
+            return Step(slot, Action.NOTHING)
+        case _:
+            return Step(slot, Action.REFUSE)
+
+
+def _submitted(slot: Slot, event: Submit, now_ns: int) -> Step:
+    if slot.state in _NEW:
+        return _claimed(slot, event.lease_ns, Action.RUN) if event.may_start else _ask(slot)
+    if slot.state not in OPEN and _is_over(slot, now_ns):
+        return Step(slot, Action.FORGET)
+    if slot.digest != event.digest:
+        return Step(slot, Action.CONFLICT)
+    if slot.state is State.WAITING:
+        if not (slot.approved and event.may_start):
+            return _ask(slot)
+        return _claimed(_with(slot, approved=False), event.lease_ns, Action.RUN)
+    if slot.state in {State.CLAIMED, State.STARTED}:
+        # To ask a probe is the business of whoever looks after lost calls.
+        if is_live(slot, now_ns) or _lost(slot) is Action.PROBE:
+            return Step(slot, Action.WAIT)
+        return _taken(slot, event.lease_ns, now_ns)
+    is_void = slot.state in _VOID or (slot.state is State.FAILED and not slot.permanent)
+    return Step(slot, Action.FORGET if is_void else Action.REPLAY)
+
+
+def _taken(slot: Slot, lease_ns: int | None, now_ns: int) -> Step:
+    """Claim first, then act. Of two who come at once, the store lets one raise the fence."""
+    if slot.state is State.COMPENSATING:
+        return _undo(slot, lease_ns, now_ns)
+    if slot.state not in OPEN or is_live(slot, now_ns):
+        return Step(slot, Action.REFUSE)
+    return _claimed(slot, lease_ns, _lost(slot))
+
+
+def _lost(slot: Slot) -> Action:
+    """What to do about a slot whose owner is gone."""
+    if not slot.tried:
+        return Action.RUN
+    match slot.recovery:
+        case Recovery.AGAIN | Recovery.KEYED:
+            return Action.AGAIN
+        case Recovery.PROBED:
+            return Action.PROBE
+        case Recovery.PARK:
+            return Action.PARK
+
+
+def _claimed(slot: Slot, lease_ns: int | None, action: Action) -> Step:
+    state = State.UNKNOWN if action is Action.PARK else State.CLAIMED
+    after = _with(slot, state=state, fence=slot.fence + 1, lease_ns=lease_ns)
+    return Step(after, action)
+
+
+def _owned(slot: Slot, fence: int, state: State, action: Action) -> Step:
+    if fence != slot.fence or state not in MOVES[slot.state]:
+        return Step(slot, Action.REFUSE)
+    return Step(_with(slot, state=state, tried=slot.tried or state is State.STARTED), action)
+
+
+def _undo(slot: Slot, lease_ns: int | None, now_ns: int) -> Step:
+    if slot.state is State.COMPENSATED:
+        return Step(slot, Action.REPLAY)
+    if State.COMPENSATING not in MOVES[slot.state]:
+        return Step(slot, Action.REFUSE)
+    if is_live(slot, now_ns):
+        return Step(slot, Action.WAIT)
+    after = _with(slot, state=State.COMPENSATING, fence=slot.fence + 1, lease_ns=lease_ns)
+    return Step(after, Action.COMPENSATE)
+
+
+def _ask(slot: Slot) -> Step:
+    return Step(_with(slot, state=State.WAITING), Action.ASK)
+
+
+def _is_over(slot: Slot, now_ns: int) -> bool:
+    return slot.expires_ns is not None and now_ns >= slot.expires_ns
+
+
+def _with(slot: Slot, **changes: object) -> Slot:
+    return msgspec.structs.replace(slot, **changes)

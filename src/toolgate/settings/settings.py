@@ -1,0 +1,102 @@
+"""One frozen Settings: everything that can be set, as values that hold by themselves."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from toolgate.settings.execution import (
+    Approvals,
+    Events,
+    Features,
+    Limits,
+    Telemetry,
+    Toolbox,
+)
+from toolgate.settings.gate import Cache, Policy, Relations
+from toolgate.settings.part import Part, Seconds, Texts, http_url, store_url
+
+
+class Server(Part):
+    """Where the server listens."""
+
+    host: str = Field(default="127.0.0.1", description="The address to listen on.")
+    port: int = Field(
+        default=8700, ge=0, le=65535, description="The port to listen on; 0 takes a free one."
+    )
+    public_url: Annotated[str, AfterValidator(http_url)] = Field(
+        default="", description="The address callers use. Needed to listen beyond this machine."
+    )
+
+
+class Store(Part):
+    """Where everything is kept."""
+
+    url: Annotated[str, AfterValidator(store_url)] = Field(
+        default="sqlite:///.toolgate/toolgate.db",
+        description="`sqlite:///PATH` or `postgresql://…`; one with a password by environment.",
+    )
+
+
+class Tools(Part):
+    """Where tools come from."""
+
+    files: Texts = Field(
+        default=("tools/*.yaml", "tools/*.yml", "tools/*.json"),
+        strict=False,
+        description="Tool files, as globs below the folder of the settings file.",
+    )
+    urls: tuple[Annotated[str, AfterValidator(http_url)], ...] = Field(
+        default=(), strict=False, description="Endpoints that answer with a tool file."
+    )
+    refresh: Seconds = Field(
+        default=30,
+        ge=0,
+        le=86_400,
+        strict=False,
+        description="Seconds after which sources are asked again; 0 asks them only at the start.",
+    )
+    builtin: Texts = Field(
+        default=("*",),
+        strict=False,
+        description="Which built-in tools there are, as globs over names.",
+    )
+
+
+class Settings(Part):
+    """Everything that can be set. `root` is what relative paths start from."""
+
+    server: Server = Field(default_factory=Server.model_construct)
+    store: Store = Field(default_factory=Store.model_construct)
+    policy: Policy = Field(default_factory=Policy.model_construct)
+    relations: Relations = Field(default_factory=Relations.model_construct)
+    cache: Cache = Field(default_factory=Cache.model_construct)
+    tools: Tools = Field(default_factory=Tools.model_construct)
+    toolbox: Toolbox = Field(default_factory=Toolbox.model_construct)
+    approvals: Approvals = Field(default_factory=Approvals.model_construct)
+    limits: Limits = Field(default_factory=Limits.model_construct)
+    events: Events = Field(default_factory=Events.model_construct)
+    features: Features = Field(default_factory=Features.model_construct)
+    telemetry: Telemetry = Field(default_factory=Telemetry.model_construct)
+    root: Path = Field(default_factory=Path.cwd, exclude=True, strict=False)
+
+    def path(self, relative: str) -> Path:
+        """A path from the settings, absolute."""
+        return (self.root / relative).absolute()
+
+
+SECTIONS: Mapping[str, type[Part]] = {
+    "server": Server,
+    "store": Store,
+    "policy": Policy,
+    "relations": Relations,
+    "cache": Cache,
+    "tools": Tools,
+    "toolbox": Toolbox,
+    "approvals": Approvals,
+    "limits": Limits,
+    "events": Events,
+    "features": Features,
+    "telemetry": Telemetry,
+}

@@ -1,0 +1,249 @@
+"""The tables of what happened: calls, approvals, budgets, outputs, events, the audit."""
+
+import sqlalchemy as sa
+
+from toolgate.store.metadata import Json, Moment, metadata
+
+_OPEN = "state IN ('claimed', 'started', 'compensating')"
+
+tool_execution_log = sa.Table(
+    "tool_execution_log",
+    metadata,
+    sa.Column("call_id", sa.Text, primary_key=True),
+    sa.Column("tool_name", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("effect", sa.Text, nullable=False),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("agent_id", sa.Text, nullable=False),
+    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("persona_id", sa.Text, nullable=False),
+    sa.Column("session_id", sa.Text, nullable=False),
+    sa.Column("turn_group", sa.Text, nullable=False),
+    sa.Column("caller_kind", sa.Text, nullable=False),
+    sa.Column("args_hash", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    # NULL while the call runs, and when its end is not known.
+    sa.Column("success", sa.Boolean),
+    sa.Column("duration_ms", sa.Float, nullable=False),
+    sa.Column("error_code", sa.Text, nullable=False),
+    sa.Column("error_message", sa.Text, nullable=False),
+    sa.Column("created_ns", sa.BigInteger, nullable=False),
+    # The row of `decisions` that let it pass.
+    sa.Column("decision_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("chain_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("chain_index", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("planned", sa.Text, nullable=False, server_default=""),
+    sa.Column("turn_id", sa.Text, nullable=False, server_default=""),
+    # Once-only. NULL: the call is its own business, or its key was given to another.
+    sa.Column("once_scope", sa.Text, nullable=False, server_default=""),
+    sa.Column("once_key", sa.Text),
+    sa.Column("digest", sa.Text, nullable=False, server_default=""),
+    sa.Column("recovery", sa.Text, nullable=False, server_default="park"),
+    sa.Column("owner", sa.Text, nullable=False, server_default=""),
+    sa.Column("fence", sa.BigInteger, nullable=False, server_default="0"),
+    # By the database's clock. NULL: its owner is taken to be there.
+    sa.Column("lease_ns", sa.BigInteger),
+    # Until when the key is taken, or a person may agree.
+    sa.Column("expires_ns", sa.BigInteger),
+    sa.Column("tried", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("permanent", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("approval_id", sa.Text, nullable=False, server_default=""),
+    # JSON, without secrets; NULL where there is none, or it was too large to keep.
+    sa.Column("args", sa.Text),
+    sa.Column("result", sa.Text),
+    sa.Column("plan", sa.Text),
+    sa.Column("undo_until_ns", sa.BigInteger),
+    sa.Column("charges", sa.Text, nullable=False, server_default=""),
+    sa.Column("again_of", sa.Text, nullable=False, server_default=""),
+    sa.Column("undo_of", sa.Text, nullable=False, server_default=""),
+    sa.Column("wanted_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("ended_ns", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Index(None, "tool_name", "created_ns"),
+    sa.Index(None, "tenant_id", "created_ns"),
+    sa.Index("uq_tool_execution_log_once", "tenant_id", "once_scope", "once_key", unique=True),
+    # What somebody is at, or waits for: few rows, looked for again and again.
+    sa.Index(
+        "ix_tool_execution_log_open",
+        "lease_ns",
+        sqlite_where=sa.text(_OPEN),
+        postgresql_where=sa.text(_OPEN),
+    ),
+    sa.Index(
+        "ix_tool_execution_log_turn",
+        "tenant_id",
+        "turn_group",
+        sqlite_where=sa.text("turn_group <> ''"),
+        postgresql_where=sa.text("turn_group <> ''"),
+    ),
+    # Ids sort by time, so rows are appended to the one tree that the key needs anyway.
+    sqlite_with_rowid=False,
+)
+
+call_pages = sa.Table(
+    "call_pages",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("first_call_id", sa.Text, primary_key=True),
+    sa.Column("written_ns", sa.BigInteger, nullable=False),
+    sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("entries", sa.LargeBinary, nullable=False),
+    sa.Index(None, "tenant_id", "written_ns"),
+)
+
+audit_log = sa.Table(
+    "audit_log",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at_ns", sa.BigInteger, nullable=False),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("why", sa.Text, nullable=False),
+    # Empty: it concerns everyone.
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("change", sa.Text, nullable=False),
+    sa.Column("details", Json, nullable=False),
+    # Of this row's content; and the seal that holds it in its tenant's chain, once there is one.
+    sa.Column("digest", sa.Text, nullable=False, server_default=""),
+    sa.Column("seal", sa.BigInteger),
+    sa.Index(None, "tenant_id", "id"),
+    sa.Index(
+        "ix_audit_log_unsealed",
+        "id",
+        sqlite_where=sa.text("seal IS NULL"),
+        postgresql_where=sa.text("seal IS NULL"),
+    ),
+)
+
+audit_seals = sa.Table(
+    "audit_seals",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True),
+    sa.Column("at_ns", sa.BigInteger, nullable=False),
+    sa.Column("records", sa.Integer, nullable=False),
+    sa.Column("first_id", sa.BigInteger, nullable=False),
+    sa.Column("last_id", sa.BigInteger, nullable=False),
+    sa.Column("hash", sa.Text, nullable=False),
+)
+
+session_calls = sa.Table(
+    "session_calls",
+    metadata,
+    sa.Column("call_id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("session_id", sa.Text, nullable=False),
+    sa.Column("turn_group", sa.Text, nullable=False),
+    sa.Column("tool_name", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("args", sa.Text, nullable=False),
+    sa.Column("created_ns", sa.BigInteger, nullable=False),
+    sa.Index(None, "tenant_id", "session_id", "created_ns"),
+    sa.Index(None, "tenant_id", "turn_group", "created_ns"),
+    sa.Index(None, "created_ns"),
+)
+
+_UNDECIDED = "state IN ('waiting', 'approved')"
+
+approvals = sa.Table(
+    "approvals",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    # Of all that was agreed to; a call that differs in anything is another.
+    sa.Column("hash", sa.Text, nullable=False),
+    sa.Column("call_id", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("tool_name", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("agent_id", sa.Text, nullable=False),
+    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("args", sa.Text, nullable=False),
+    sa.Column("prompt", sa.Text, nullable=False),
+    sa.Column("policy_revision", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("created_ns", sa.BigInteger, nullable=False),
+    sa.Column("expires_ns", sa.BigInteger, nullable=False),
+    sa.Column("decided_ns", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("decided_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    sa.Index(
+        "uq_approvals_open",
+        "tenant_id",
+        "hash",
+        unique=True,
+        sqlite_where=sa.text(_UNDECIDED),
+        postgresql_where=sa.text(_UNDECIDED),
+    ),
+    sa.Index(None, "tenant_id", "created_ns"),
+)
+
+budget_usage = sa.Table(
+    "budget_usage",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("metric", sa.Text, primary_key=True),
+    sa.Column("period", sa.Text, primary_key=True),
+    sa.Column("used", sa.BigInteger, nullable=False),
+)
+
+budget_leases = sa.Table(
+    "budget_leases",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("metric", sa.Text, nullable=False),
+    sa.Column("period", sa.Text, nullable=False),
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("granted", sa.BigInteger, nullable=False),
+    sa.Column("spent", sa.BigInteger, nullable=False),
+    sa.Column("lease_ns", sa.BigInteger, nullable=False),
+    sa.Index(None, "tenant_id", "metric", "period"),
+)
+
+tenant_budgets = sa.Table(
+    "tenant_budgets",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("metric", sa.Text, primary_key=True),
+    sa.Column("most", sa.BigInteger, nullable=False),
+)
+
+rate_limits = sa.Table(
+    "rate_limits",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("persona_id", sa.Text, primary_key=True),
+    sa.Column("tool_name", sa.Text, primary_key=True),
+    sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("per", sa.Float, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+)
+
+blobs = sa.Table(
+    "blobs",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    # Whose output it is: what one agent was answered is not another's.
+    sa.Column("scope", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, primary_key=True),
+    sa.Column("tool_name", sa.Text, nullable=False),
+    sa.Column("media_type", sa.Text, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+    sa.Column("created_ns", sa.BigInteger, nullable=False),
+    sa.Index(None, "created_ns"),
+)
+
+outbox = sa.Table(
+    "outbox",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at_ns", sa.BigInteger, nullable=False),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    # Events of one key are sent in their order.
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("next_ns", sa.BigInteger, nullable=False, server_default="0"),
+    sqlite_autoincrement=True,
+)
