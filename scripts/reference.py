@@ -32,7 +32,7 @@ from toolgate.spec.fields import FIELDS
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.toolbox import Toolbox
-from toolgate.tools.table import FUNCTIONS, default_catalog
+from toolgate.tools.table import IMPLEMENTED, default_catalog
 
 ROOMS: dict[str, type] = {
     "gate.tenancy": Tenancy,
@@ -234,7 +234,7 @@ def built_in_tools() -> str:
     for seed in default_catalog():
         tool = seed.definition
         names = ", ".join(f"`{name}`" for name in tool["input_schema"]["properties"]) or "none"
-        here = "yes" if tool["name"] in FUNCTIONS else "not yet"
+        here = "yes" if tool["name"] in IMPLEMENTED else "not yet"
         lines.append(
             f"| `{tool['name']}` | {tool['description']} | {tool['effect']} | {names} | {here} |\n"
         )

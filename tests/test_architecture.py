@@ -106,7 +106,7 @@ def test_no_door_reaches_an_adapter() -> None:
 
 
 def test_only_the_runtime_hands_a_grant_to_the_executor() -> None:
-    way = re.compile(r"(.*\.)?_?executor\.run")
+    way = re.compile(r"(.*\.)?_?executor\.(run|resume)")
     assert {name_of(path) for path in MODULES if any(map(way.fullmatch, calls(path)))} == {
         "runtime.py"
     }
@@ -137,7 +137,7 @@ def test_a_call_is_decided_in_the_function_that_hands_it_on() -> None:
     [call] = [
         node
         for node in ast.walk(tree(SOURCE / "runtime.py"))
-        if isinstance(node, ast.AsyncFunctionDef) and node.name == "call"
+        if isinstance(node, ast.AsyncFunctionDef) and node.name == "_perform"
     ]
     made = [ast.unparse(node.func) for node in ast.walk(call) if isinstance(node, ast.Call)]
     for once in ("self.gate.known", "self.gate.decide", "self._executor.run"):

@@ -254,12 +254,13 @@ async def test_a_tool_can_call_another_through_the_same_door(gate: Toolgate) -> 
 
 
 @pytest.mark.req("T3", "C5")
-async def test_of_the_default_catalog_two_tools_run_and_the_others_say_why_not(
+async def test_of_the_default_catalog_three_tools_run_and_the_others_say_why_not(
     gate: Toolgate,
 ) -> None:
     specs = gate.catalog.current.specs
-    assert len(specs) == 19
-    assert sorted(specs.keys() - gate.catalog.current.unusable.keys()) == ["echo", "timestamp"]
+    assert len(specs) == 20
+    usable = sorted(specs.keys() - gate.catalog.current.unusable.keys())
+    assert usable == ["echo", "read_output", "timestamp"]
     for name in gate.catalog.current.unusable:
         deciding = (await gate.explain(name, caller=ME)).deciding
         assert deciding.reason == "its implementation is not part of this version"

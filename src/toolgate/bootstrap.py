@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import sys
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -22,10 +23,12 @@ from toolgate.gate.gate import Gate
 from toolgate.gate.policy import HISTORY
 from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime
+from toolgate.settings.secrets import known_secrets
 from toolgate.settings.settings import Settings
 from toolgate.sources.database import DatabaseSource
 from toolgate.sources.files import FileSource
 from toolgate.sources.http import HttpSource
+from toolgate.spec.redactor import Redactor
 from toolgate.store.announced import Announced
 from toolgate.store.catalog import CatalogTable, Row
 from toolgate.store.database import Database
@@ -34,9 +37,10 @@ from toolgate.store.directory import TableDirectory
 from toolgate.store.history import TableHistory
 from toolgate.store.journal import TableJournal
 from toolgate.store.migrate import migrate, state
+from toolgate.store.outputs import TableOutputs
 from toolgate.store.sqlite import Sqlite
 from toolgate.tenancy.tenancy import Tenancy
-from toolgate.tools.table import FUNCTIONS, default_catalog
+from toolgate.tools.table import default_catalog, functions
 
 log = logging.getLogger("toolgate")
 # How soon a change that another process made is seen here.
@@ -91,7 +95,12 @@ async def _assembled(
     history = TableHistory(database)
     stack.push_async_callback(history.close)
 
-    python = PythonProvider(FUNCTIONS)
+    outputs = TableOutputs(database, ttl=settings.toolbox.blob_ttl)
+    outputs.start()
+    stack.push_async_callback(outputs.close)
+
+    redactor = Redactor(known_secrets(settings, os.environ))
+    python = PythonProvider(functions(outputs))
     stack.callback(python.close)
     chain = (
         *built_in(
@@ -100,6 +109,9 @@ async def _assembled(
             wait=settings.toolbox.default_wait,
             sessions=history,
             looks_back=lambda: HISTORY in policy.engine.reads,
+            outputs=outputs,
+            output_limit=settings.toolbox.output_limit,
+            redactor=redactor,
         ),
         *extensions,
     )
@@ -107,6 +119,7 @@ async def _assembled(
         {"python": python, **providers},
         chain,
         default_timeout=settings.toolbox.default_timeout,
+        redactor=redactor,
     )
 
     stored = CatalogTable(database)

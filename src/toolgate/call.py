@@ -227,6 +227,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     # The call that an operator runs again, or that this one takes back.
     again_of: str = ""
     undo_of: str = ""
+    # Told each piece of a tool that streams, as JSON, when it comes.
+    on_piece: Callable[[Any], object] | None = None
 
 
 PLAINLY = Asked()
@@ -235,7 +237,8 @@ PLAINLY = Asked()
 class Grant(msgspec.Struct, frozen=True):
     """The gate's yes: what was decided, on which catalog, world and policy.
 
-    Only `gate` builds one. `decision` names the decision on record.
+    Only `gate` builds one. `decision` names the decision on record. `needs_another`: the person is
+    another one than the user.
     """
 
     caller: Caller
@@ -245,6 +248,7 @@ class Grant(msgspec.Struct, frozen=True):
     needs_a_person: bool
     policy_revision: str = ""
     decision: str = ""
+    needs_another: bool = False
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -268,6 +272,8 @@ class Call(msgspec.Struct, frozen=True):
     may_start: bool = True
     # What the far side knows this call by, also when it is tried again.
     downstream_key: str = ""
+    # On the monotonic clock, as `until_ns`: how long it took does not depend on the time of day.
+    began_ns: int = 0
 
     @property
     def kind(self) -> CallerKind:

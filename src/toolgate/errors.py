@@ -24,6 +24,8 @@
     │   ├── RateLimited            rate_limited           with `retry_after`           (retry)
     │   ├── BudgetExceeded         budget_exceeded        with `retry_after`
     │   ├── Overloaded             overloaded             too many at once             (retry)
+    │   ├── OutOfTime              out_of_time            no time was left to begin    (retry)
+    │   ├── ProviderUnavailable    provider_unavailable   what runs it is away         (retry)
     │   ├── CircuitOpen            circuit_open           it failed too often          (retry)
     │   ├── ApprovalPending        approval_pending       a person decides first
     │   ├── ApprovalDenied         approval_denied        a person said no
@@ -48,13 +50,15 @@ class ToolgateError(Exception):
     """The root. `code` is stable; `retryable` says whether trying again can help."""
 
     code: ClassVar[str] = "internal_error"
-    retryable: ClassVar[bool] = False
+    retryable: bool = False
 
     def __init__(self, message: str, **details: Any) -> None:
         # A file's name can hold what is not text; every door and record can carry this.
         self.message = str(message).encode("utf-8", "backslashreplace").decode()
         super().__init__(self.message)
         self.details = details
+        # The call it is about, where that is another one than the caller's own attempt.
+        self.call_id = ""
 
 
 class SettingsInvalid(ToolgateError):
@@ -234,6 +238,20 @@ class Overloaded(CallRefused):
     retryable = True
 
 
+class OutOfTime(CallRefused):
+    """The time for the call was over before it could begin; allow more, or try again."""
+
+    code = "out_of_time"
+    retryable = True
+
+
+class ProviderUnavailable(CallRefused):
+    """What would run the tool cannot be reached; nothing ran. Try again in a moment."""
+
+    code = "provider_unavailable"
+    retryable = True
+
+
 class CircuitOpen(CallRefused):
     """The tool, or the server behind it, has failed too often and is left alone for a while."""
 
@@ -273,15 +291,34 @@ class ToolError(ExecutionFailed):
     """Raise this from a tool to say, in words for the model, why it did not do its work.
 
     It means that nothing happened: the ledger records the call as failed, not as unknown.
+    `retryable`: the same call can succeed later; `retry_after`: in so many seconds.
     """
 
     code = "tool_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        **details: Any,
+    ) -> None:
+        if retry_after is not None:
+            details["retry_after"] = retry_after
+        super().__init__(message, **details)
+        self.retryable = retryable or retry_after is not None
 
 
 class TimedOut(CallFailed):
     """The tool took too long; unless it is repeatable, check before you call again."""
 
     code = "timed_out"
+
+    def __init__(self, message: str, *, produced: Any = None, **details: Any) -> None:
+        super().__init__(message, **details)
+        # What a tool that streams had produced by then.
+        self.produced = produced
 
 
 class InvalidOutput(CallFailed):

@@ -90,6 +90,12 @@ class Runtime:
             raise InvalidRequest(
                 f"Arguments are an object of names and values, not a {type(args).__name__}."
             )
+        return await self._perform(tool, args, caller=caller, turn=turn, asked=asked)
+
+    async def _perform(
+        self, tool: str, args: dict[str, Any], *, caller: Caller, turn: Turn | None, asked: Asked
+    ) -> Output:
+        """Decide and run: calls, and what the house calls by itself, to take back and to ask."""
         grant = self.gate.known(caller, tool)
         if grant is None:
             if self.gate.reads_args:

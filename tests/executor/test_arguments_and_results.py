@@ -83,7 +83,7 @@ async def test_without_validation_a_wrong_type_would_be_coerced(
         return call, b"{}"
 
     monkeypatch.setattr("toolgate.executor.validate.Validate.link", passing)
-    monkeypatch.setattr("toolgate.executor.record._settled", untouched)
+    monkeypatch.setattr("toolgate.executor.entries.settled", untouched)
     async with open_gate(tmp_path) as gate:
         gate.add(pay)
         output = await gate.call("pay", {"amount": "1", "to": "ann"}, caller=ME)

@@ -8,6 +8,7 @@ import pytest
 from toolgate import Call, Caller, Extension, Output, Priority, tool
 from toolgate.errors import StoreUnavailable
 from toolgate.ledger.entry import Entry
+from toolgate.ledger.journal import Begun, Ended
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal
 
@@ -22,14 +23,15 @@ class Hanging(MemoryJournal):
         self._at = at
         self.asked, self.release, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def begin(self, entry: Entry) -> None:
+    async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
         await self._pause("begin")
-        await super().begin(entry)
+        return await super().begin(entry, may_start=may_start)
 
-    async def end(self, entry: Entry) -> None:
+    async def end(self, entry: Entry) -> Ended:
         await self._pause("end")
-        await super().end(entry)
+        ended = await super().end(entry)
         self.ended.set()
+        return ended
 
     async def _pause(self, where: str) -> None:
         if where == self._at:

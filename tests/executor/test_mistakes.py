@@ -39,7 +39,7 @@ class Around(Extension):
 
 def said(*extensions: Any) -> str:
     with pytest.raises(SettingsInvalid) as refused:
-        Executor({}, extensions)
+        Executor({}, extensions, default_timeout=30.0)
     return refused.value.message
 
 
@@ -72,4 +72,4 @@ def test_a_hook_or_a_link_of_its_own_is_enough() -> None:
 
     late = Late()
     late.before = print  # pyright: ignore[reportAttributeAccessIssue]
-    Executor({}, [Audit(), Around(), late])
+    Executor({}, [Audit(), Around(), late], default_timeout=30.0)

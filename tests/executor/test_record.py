@@ -1,17 +1,21 @@
 """On record before it happens, and with the end that is known, whatever goes wrong."""
 
 import asyncio
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.house import ME, STORE, journal_rows, open_gate, states
 from toolgate import Call, Caller, ToolError, Toolgate, Turn, tool
 from toolgate.errors import InvalidArguments, StoreUnavailable
 from toolgate.ledger.entry import Entry
+from toolgate.ledger.journal import Begun, Ended
+from toolgate.ledger.machine import Action
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal
 
@@ -53,8 +57,9 @@ async def test_while_a_side_effect_runs_its_intent_is_on_record(
 async def test_without_the_record_ahead_the_effect_would_happen_unrecorded(
     gate: Toolgate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def unwritten(_journal: object, _entry: Entry) -> None:
-        return None
+    async def unwritten(_journal: object, entry: Entry, *, may_start: bool) -> Begun:
+        assert may_start
+        return Begun(msgspec.structs.replace(entry, fence=1), Action.RUN)
 
     monkeypatch.setattr("toolgate.store.journal.TableJournal.begin", unwritten)
     seen: list[int] = []
@@ -148,7 +153,7 @@ async def test_an_unknown_end_is_told_as_unknown(gate: Toolgate) -> None:
 class NoEnd(MemoryJournal):
     """A store that goes away while the tool runs."""
 
-    async def end(self, entry: Entry) -> None:
+    async def end(self, entry: Entry) -> Ended:
         raise StoreUnavailable("The store cannot be used. Nothing was changed; try again.")
 
 
@@ -184,10 +189,10 @@ async def test_a_caller_that_goes_away_while_the_outcome_is_written_does_not_los
     writing, go_on = asyncio.Event(), asyncio.Event()
 
     class Slow(MemoryJournal):
-        async def end(self, entry: Entry) -> None:
+        async def end(self, entry: Entry) -> Ended:
             writing.set()
             await go_on.wait()
-            await super().end(entry)
+            return await super().end(entry)
 
     @tool(effect="irreversible")
     async def effect() -> None:
@@ -213,10 +218,11 @@ async def test_a_caller_that_goes_away_while_the_intent_is_written_leaves_nothin
     written, ran = asyncio.Event(), list[str]()
 
     class Slow(MemoryJournal):
-        async def begin(self, entry: Entry) -> None:
-            await super().begin(entry)
+        async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
+            begun = await super().begin(entry, may_start=may_start)
             written.set()
             await asyncio.Event().wait()
+            return begun
 
     @tool(effect="irreversible")
     async def effect() -> None:
@@ -258,18 +264,24 @@ async def test_one_tenants_records_are_not_anothers(gate: Toolgate) -> None:
 
 
 @pytest.mark.req("X5", "O2")
-async def test_arguments_stand_on_record_as_a_digest_only(gate: Toolgate, tmp_path: Path) -> None:
+async def test_arguments_of_a_read_stand_on_record_as_a_digest_only(
+    gate: Toolgate, tmp_path: Path
+) -> None:
     @tool(effect="irreversible")
     async def effect(text: str) -> str:
         return text
 
     gate.add(effect)
-    await gate.call("effect", {"text": CANARY}, caller=ME)
     await gate.call("echo", {"text": CANARY}, caller=ME)
     entries = await gate.journal.entries("acme")
     assert all(entry.args_hash.startswith("sha256:") for entry in entries)
     for file in (tmp_path / STORE).parent.iterdir():
         assert CANARY.encode() not in file.read_bytes()
+    # Those of a side effect are kept: somebody may have to look at what became of it.
+    output = await gate.call("effect", {"text": CANARY}, caller=ME)
+    [row] = journal_rows(tmp_path, output.call_id)
+    assert json.loads(row["args"]) == {"text": CANARY}
+    assert row["args_hash"].startswith("sha256:")
 
 
 @pytest.mark.req("X5")

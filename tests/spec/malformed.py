@@ -93,6 +93,8 @@ WRONG: Mapping[str, Drawn] = {
     "effect": NOT_A_TEXT | WORDS,
     "destructive": NOT_A_FLAG,
     "compensation": st.one_of(NUMBERS, st.booleans(), st.none(), LISTS, OBJECTS),
+    "downstream_key": st.one_of(NUMBERS, st.booleans(), st.none(), LISTS, OBJECTS),
+    "probe": st.one_of(NUMBERS, st.booleans(), st.none(), LISTS, OBJECTS),
     "requires_confirmation": NOT_A_FLAG,
     "confirmation_prompt": NOT_A_TEXT,
     "requires_approval": NOT_A_FLAG,
@@ -102,6 +104,7 @@ WRONG: Mapping[str, Drawn] = {
     "retry": st.one_of(WORDS, st.booleans(), st.none(), LISTS, OBJECTS, st.just({"attempts": 0})),
     "output_limit": NOT_A_NUMBER | st.just(1.5),
     "rate_limit": st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS, OBJECTS),
+    "costs": st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS.filter(bool)),
 }
 
 UNKNOWN: Drawn = st.one_of(
@@ -132,6 +135,10 @@ CONTRADICTIONS: Drawn = st.builds(
             {"effect": "pure", "side_effects": ["read_only"], "destructive": True},
             {"effect": "irreversible", "side_effects": ["read_only"]},
             {"retry": 3},
+            {"effect": "pure", "downstream_key": "key"},
+            {"effect": "idempotent", "probe": "find"},
+            {"probe": "pay"},
+            {"probe": {"tool": "find", "args": {"of": "$result.id"}}},
             {"confirmation_prompt": "Really?"},
             {"allowed_callers": []},
             {"idempotency_key": ["invoice"]},

@@ -67,7 +67,18 @@ def rich() -> ToolSpec:
             "permissions": ["network"],
             "side_effects": ["network_access", "system_state"],
             "effect": "compensatable",
-            "compensation": {"tool": "refund", "args": {"payment": "$result.payment_id"}},
+            "compensation": {
+                "tool": "refund",
+                "args": {"payment": "$result.payment_id"},
+                "window": 3_600,
+            },
+            "downstream_key": {"header": "Idempotency-Key"},
+            "probe": {
+                "tool": "find_payment",
+                "args": {"invoice": "$args.invoice_id", "reference": "$key"},
+                "happened": "found",
+                "result": "payment",
+            },
             "requires_confirmation": True,
             "confirmation_prompt": "Really pay?",
             "requires_approval": True,
@@ -77,6 +88,7 @@ def rich() -> ToolSpec:
             "retry": 1,
             "output_limit": 1000,
             "rate_limit": "60/minute",
+            "costs": {"money": "$result.amount", "invoices": 1},
         },
         origin=HERE,
     )

@@ -131,16 +131,31 @@ def test_toolgates_own_format() -> None:
             "side_effects": ["network_access", "system_state"],
             "effect": "compensatable",
             "destructive": False,
-            "compensation": {"tool": "refund", "args": {"payment": "$result.payment_id"}},
+            "compensation": {
+                "tool": "refund",
+                "args": {"payment": "$result.payment_id"},
+                "window": 3600.0,
+            },
             "requires_confirmation": True,
             "confirmation_prompt": "Really pay?",
             "requires_approval": True,
             "allowed_callers": ["direct", "chain"],
             "idempotency_key": ["invoice_id"],
+            "downstream_key": {"argument": "", "header": "Idempotency-Key"},
+            "probe": {
+                "tool": "find_payment",
+                "args": {"invoice": "$args.invoice_id", "reference": "$key"},
+                "happened": "found",
+                "result": "payment",
+            },
             "timeout": 30.0,
             "retry": {"attempts": 1, "base_delay": 0.2, "max_delay": 10.0},
             "output_limit": 1000,
             "rate_limit": {"calls": 60, "per": 60.0},
+            "costs": [
+                {"metric": "money", "amount": "$result.amount"},
+                {"metric": "invoices", "amount": 1},
+            ],
         }
     )
 

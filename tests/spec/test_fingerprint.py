@@ -81,6 +81,8 @@ CHANGES: dict[str, Any] = {
     "permissions": [],
     "side_effects": ["network_access"],
     "compensation": {"tool": "refund", "args": {"payment": "$result.other"}},
+    "downstream_key": {"header": "Other-Key"},
+    "probe": {"tool": "find_payment", "happened": "found", "result": "payment"},
     "requires_approval": False,
     "allowed_callers": ["direct"],
     "idempotency_key": [],
@@ -88,6 +90,7 @@ CHANGES: dict[str, Any] = {
     "retry": {"attempts": 1, "base_delay": 3},
     "output_limit": 1001,
     "rate_limit": "61/minute",
+    "costs": {"money": 2},
     "confirmation_prompt": "Pay?",
     "destructive": True,
 }

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection
 
 from toolgate.errors import InvalidRequest
+from toolgate.spec.tool import RateLimit
 from toolgate.store import tables
 from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
@@ -25,9 +26,12 @@ from toolgate.tenancy.changes import (
     RevokeKey,
     SetActivation,
     SetAgent,
+    SetBudget,
     SetLayer,
     SetPersona,
+    SetPlan,
     SetPolicyModule,
+    SetRateLimit,
     SetRelations,
     SetRestriction,
     SetTenantFlag,
@@ -66,6 +70,10 @@ CHANGES: list[tuple[Change, set[str]]] = [
     (SetLayer("a", Layer(deny=("x",)), tenant="acme"), {"acme"}),
     (SetRelations("acme", add=(ANN,)), {"acme"}),
     (MarkRelations("acme", "t1"), {"acme"}),
+    (SetPlan("acme", "free"), {"acme"}),
+    (SetBudget("acme", "money", 5), {"acme"}),
+    (SetRateLimit("acme", "", "", RateLimit(calls=1, per=1)), {"acme"}),
+    (SetRateLimit("", "", "echo", RateLimit(calls=1, per=1)), {EVERYONE}),
     (RemoveAgent("acme", "clerk"), {"acme", KEYS}),
     (AddKey(keys.make(Role.ADMIN, tenant="acme").key), {KEYS}),
     (RevokeKey(KEY.id), {KEYS}),
@@ -180,6 +188,15 @@ changes = st.one_of(
     st.builds(SetRelations, names, st.just((ANN,))),
     st.builds(SetRelations, names, st.just(()), st.just((ANN,))),
     st.builds(MarkRelations, names, st.sampled_from(["", "t1", "t2"])),
+    st.builds(SetPlan, names, st.sampled_from([None, "free", "team"])),
+    st.builds(SetBudget, names, tools, st.sampled_from([None, 1, 2])),
+    st.builds(
+        SetRateLimit,
+        names | st.just(""),
+        st.sampled_from(["", "intern"]),
+        tools | st.just(""),
+        st.sampled_from([None, RateLimit(calls=1, per=1.0)]),
+    ),
     st.builds(SetPolicyModule, tools, st.sampled_from([None, "a", "b"])),
     st.just(AddKey(KEY)),
     st.just(RevokeKey(KEY.id)),

@@ -41,7 +41,7 @@ def answer(call: Call, error: BaseException) -> Output:
             retryable=retryable,
             details=_sendable(error.details) | ({"outcome": "unknown"} if unknown else {}),
         ),
-        call_id=call.id,
+        call_id=error.call_id or call.id,
         duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
         side_effects=spec.side_effects,
     )

@@ -9,6 +9,7 @@ from toolgate.call import Call
 from toolgate.errors import InvalidRequest
 from toolgate.ledger.history import owner_of
 from toolgate.spec.document import sha256
+from toolgate.spec.secret import secret_names
 
 _MOST_KEY = 255
 # Whole numbers up to here are the same as the float that JSON may write for them.
@@ -16,7 +17,7 @@ _EXACT = 2.0**53
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """`scope` and `key` are empty where a call is its own business."""
+    """`scope` says whose it is; `key` is empty where a call is its own business."""
 
     scope: str
     key: str
@@ -39,11 +40,15 @@ def claim_of(call: Call, raw: bytes) -> Claim:
     """The call's claim; `raw` is its arguments as JSON."""
     spec, owner = call.grant.spec, owner_of(call.grant.caller)
     args = canonical_args(raw)
+    if call.asked.undo_of:
+        # One undo for each call, whatever its tool has become since the first attempt.
+        taking_back = sha256(b"\0".join((spec.name.encode(), args)))
+        return Claim(f"{owner}/undo", call.asked.undo_of, taking_back)
     digest = sha256(b"\0".join((spec.name.encode(), spec.fingerprint.encode(), args)))
     if call.asked.key:
         return Claim(f"{owner}/key", call.asked.key, digest)
     if call.turn is None:
-        return Claim("", "", digest)
+        return Claim(f"{owner}/call", "", digest)
     business = _business_key(call) if spec.idempotency_key else sha256(args)[7:39]
     return Claim(f"{owner}/turn", f"{spec.name}:{business}:turn_group:{call.turn.group}", digest)
 
@@ -67,9 +72,16 @@ def _whole(value: object) -> object:
 
 
 def _business_key(call: Call) -> str:
-    values = (_whole(call.args.get(field, "")) for field in call.grant.spec.idempotency_key)
-    # Escaped, so that no two lists of values make the same key.
-    return ":".join(_word(value).replace("%", "%25").replace(":", "%3A") for value in values)
+    spec = call.grant.spec
+    hidden = secret_names(spec.input_schema.raw)
+    words: list[str] = []
+    for field in spec.idempotency_key:
+        word = _word(_whole(call.args.get(field, "")))
+        if hidden is None or field in hidden:
+            word = sha256(word.encode())[7:39]
+        # Escaped, so that no two lists of values make the same key.
+        words.append(word.replace("%", "%25").replace(":", "%3A"))
+    return ":".join(words)
 
 
 def _word(value: object) -> str:

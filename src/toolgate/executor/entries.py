@@ -1,7 +1,6 @@
 """A call as the ledger keeps it: what is written before, and how it is completed."""
 
 import asyncio
-from typing import Any, cast
 
 import msgspec
 import orjson
@@ -9,6 +8,7 @@ import orjson
 from toolgate import clock
 from toolgate.call import Call, Output
 from toolgate.errors import InvalidArguments, TimedOut, ToolError, ToolgateError
+from toolgate.executor.aside import Aside, whole
 from toolgate.executor.claim import claim_of
 from toolgate.executor.deadline import is_overdue
 from toolgate.executor.mapping import UnmappedError, filled
@@ -17,7 +17,8 @@ from toolgate.ledger.entry import Entry
 from toolgate.ledger.machine import recovery_of
 from toolgate.ledger.state import State
 from toolgate.spec.document import NON_FINITE, has_non_finite, sha256
-from toolgate.spec.secret import without_secrets, without_values
+from toolgate.spec.redactor import PLAIN, Redactor
+from toolgate.spec.secret import secret_texts, without_secrets, without_values
 
 _MOST_TEXT = 4_000
 # Larger arguments are not kept, only their digest: such a call is not run again by itself.
@@ -76,11 +77,11 @@ def plain_entry(call: Call, args: bytes, state: State, duration_ns: int = 0) -> 
     )
 
 
-def intent(call: Call, raw: bytes) -> Entry:
+def intent(call: Call, raw: bytes, redactor: Redactor = PLAIN) -> Entry:
     """A side effect before it happens: its claim, and its arguments without their secrets."""
     claim = claim_of(call, raw)
     shown = without_secrets(call.spec.input_schema.raw, call.args)
-    kept = raw if shown is call.args else orjson.dumps(shown)
+    kept = redactor.raw(raw if shown is call.args else orjson.dumps(shown))
     return msgspec.structs.replace(
         plain_entry(call, kept if len(kept) <= _MOST_ARGS else b"", State.STARTED),
         args_hash=sha256(raw),
@@ -101,19 +102,26 @@ def downstream_key(entry: Entry) -> str:
     return sha256(business.encode("utf-8", "backslashreplace"))[7:39]
 
 
-def succeeded(entry: Entry, call: Call, output: Output) -> Entry:
+def succeeded(entry: Entry, call: Call, output: Output, redactor: Redactor = PLAIN) -> Entry:
     """The entry of a call that did its work, with how to take it back."""
     return msgspec.structs.replace(
-        ended(entry, call, None), result=stored(call, output), plan=_plan(call, output)
+        ended(entry, call, None),
+        result=stored(call, output, redactor),
+        plan=_plan(call, output, redactor),
     )
 
 
-def failed(entry: Entry, call: Call, error: BaseException, output: Output) -> Entry:
+def failed(
+    entry: Entry, call: Call, error: BaseException, output: Output, redactor: Redactor = PLAIN
+) -> Entry:
     """The entry of a call that did not end well, as its caller is told."""
     closed = ended(entry, call, error)
     # What the tool said on purpose it would say again; anything else may go away.
-    permanent = isinstance(error, ToolError) and not error.retryable
-    return msgspec.structs.replace(closed, result=stored(call, output), permanent=permanent)
+    # An undo that failed can be tried again, once its reason is gone.
+    permanent = isinstance(error, ToolError) and not error.retryable and not entry.undo_of
+    return msgspec.structs.replace(
+        closed, result=stored(call, output, redactor), permanent=permanent
+    )
 
 
 def answered(entry: Entry, call: Call) -> Entry:
@@ -151,25 +159,34 @@ def ended(entry: Entry, call: Call, error: BaseException | None) -> Entry:
     )
 
 
-def stored(call: Call, output: Output) -> bytes:
+def stored(call: Call, output: Output, redactor: Redactor = PLAIN) -> bytes:
     """The answer as it is kept for whoever asks again: without secrets."""
-    schema = call.spec.output_schema
-    if schema is not None and isinstance(output.data, dict):
-        shown = cast("dict[str, Any]", output.data)
-        data = without_secrets(schema.raw, shown)
-        if data is not shown:
-            output = msgspec.structs.replace(output, data=data)
-    return orjson.dumps(msgspec.to_builtins(output))
+    schema, data = call.spec.output_schema, output.data
+    # Of one that was kept aside, the head holds none any more.
+    if schema is not None and type(data) is not Aside and isinstance(data, (dict, list)):
+        shown = without_secrets(schema.raw, data)
+        if shown is not data:
+            output = msgspec.structs.replace(output, data=shown)
+    known = secret_texts(call.spec.input_schema.raw, call.args)
+    return redactor.knowing(known).raw(orjson.dumps(msgspec.to_builtins(output)))
 
 
-def _plan(call: Call, output: Output) -> bytes:
+def _plan(call: Call, output: Output, redactor: Redactor) -> bytes:
     """The call that takes this one back: made now, while its arguments and result are at hand."""
-    compensation = call.spec.compensation
+    spec, compensation = call.spec, call.spec.compensation
     if compensation is None:
         return b""
     plan: dict[str, object] = {"tool": compensation.tool, "window": compensation.window}
+    result = whole(output)
+    known = secret_texts(spec.input_schema.raw, call.args)
+    if spec.output_schema is not None:
+        known |= secret_texts(spec.output_schema.raw, result)
     try:
-        plan["args"] = filled(compensation.args.value(), {"args": call.args, "result": output.data})
+        args = filled(compensation.args.value(), {"args": call.args, "result": result})
+        if redactor.knowing(known).value(args) == args:
+            plan["args"] = args
+        else:
+            plan["problem"] = "its arguments would hold a secret, and secrets are not kept"
     except UnmappedError as error:
         plan["problem"] = f"{error} is not in the call's arguments or result"
     return orjson.dumps(plan)

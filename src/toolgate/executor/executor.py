@@ -10,7 +10,11 @@ from toolgate.call import PLAINLY, Asked, Call, Grant, Output, Turn, new_call_id
 from toolgate.errors import SettingsInvalid, ToolgateError, UnsupportedProvider
 from toolgate.executor.answer import answer, is_answer
 from toolgate.executor.approval import Approval
+from toolgate.executor.aside import Aside, told
+from toolgate.executor.bound import Bound
+from toolgate.executor import recalled
 from toolgate.executor.deadline import Deadline
+from toolgate.executor.entries import downstream_key
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.failure import execution_failed
 from toolgate.executor.mistakes import mistake
@@ -18,8 +22,12 @@ from toolgate.executor.provider import Provider
 from toolgate.executor.record import Record
 from toolgate.executor.remember import Remember
 from toolgate.executor.validate import Validate
+from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import Sessions
 from toolgate.ledger.journal import Journal
+from toolgate.ledger.outputs import Outputs
+from toolgate.spec.redactor import PLAIN, Redactor
+from toolgate.spec.secret import secret_texts
 from toolgate.spec.tool import ToolSpec
 
 
@@ -30,6 +38,9 @@ def built_in(
     wait: float = 0.0,
     sessions: Sessions | None = None,
     looks_back: Callable[[], bool] = lambda: False,
+    outputs: Outputs | None = None,
+    output_limit: int = 100_000,
+    redactor: Redactor = PLAIN,
 ) -> tuple[Extension, ...]:
     """The links that every call passes, outermost first.
 
@@ -41,9 +52,10 @@ def built_in(
         Approval(),  # a person agrees to arguments that are known to be valid
         # before the next decision is made, which may look back at this call
         *(() if sessions is None else (Remember(sessions, looks_back),)),
-        Record(
-            journal, wait=wait
-        ),  # last before the effect: what is on record is what will be tried
+        # last before the effect: what is on record is what will be tried
+        Record(journal, wait=wait, redactor=redactor),
+        # nobody further out holds, records or sends more than the limit
+        *(() if outputs is None else (Bound(outputs, limit=output_limit, redactor=redactor),)),
     )
 
 
@@ -56,8 +68,10 @@ class Executor:
         extensions: Iterable[Extension],
         *,
         default_timeout: float,
+        redactor: Redactor = PLAIN,
     ) -> None:
         self._providers = dict(providers)
+        self._redactor = redactor
         self._timeout = default_timeout
         links = list(extensions)
         mistakes = [found for link in links if (found := mistake(link)) is not None]
@@ -66,6 +80,8 @@ class Executor:
         chain: Handler = self._provide
         # Equal priorities keep their order: the built-in ones come first, then as registered.
         for extension in sorted(links, key=lambda one: one.priority)[::-1]:
+            if isinstance(extension, Record):
+                self._record, self._inside = extension, chain
             chain = extension.link(chain)
         self._chain = chain
 
@@ -86,12 +102,39 @@ class Executor:
         call = Call(new_call_id(started_ns), grant, args, turn, started_ns, until_ns, asked)
         try:
             output = await self._chain(call)
+            if type(output.data) is Aside:
+                output = told(output)
             return output if output.call_id else msgspec.structs.replace(output, call_id=call.id)
         except ToolgateError as error:
             if not is_answer(error):
                 raise
             return answer(call, error)
         except Exception as error:  # noqa: BLE001  an extension's own link can raise anything
+            return answer(call, error)
+
+    async def resume(self, grant: Grant, entry: Entry, args: dict[str, object]) -> Output:
+        """Run a call again that is on record as started, under its own id, key and fence.
+
+        It enters the chain where its intent was written: what stands before that, it has passed.
+        """
+        started_ns = clock.unix_ns()
+        seconds = grant.spec.timeout or self._timeout
+        call = Call(
+            entry.call_id,
+            grant,
+            args,
+            recalled.turn_of(entry),
+            started_ns,
+            clock.monotonic_ns() + int(seconds * 1e9),
+            recalled.asked_of(entry),
+            entry.approval,
+            downstream_key=downstream_key(entry),
+        )
+        record, inside = self._record, self._inside
+        within = Deadline(self._timeout).link(lambda one: record.resumed(inside, one, entry))
+        try:
+            return told(await within(call))
+        except Exception as error:  # noqa: BLE001  it is on record; nobody waits for it
             return answer(call, error)
 
     async def _provide(self, call: Call) -> Output:
@@ -101,7 +144,8 @@ class Executor:
             raise UnsupportedProvider(f"Nothing here runs tools of the kind {spec.provider!r}.")
         try:
             data = await provider.run(call)
-        except ToolgateError:
+        except ToolgateError as error:
+            self._clean(call, error)
             raise
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
@@ -118,3 +162,11 @@ class Executor:
             duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
             side_effects=spec.side_effects,
         )
+
+    def _clean(self, call: Call, error: ToolgateError) -> None:
+        """A tool's own words go into answers, records and logs: none of them shows a secret."""
+        known = secret_texts(call.grant.spec.input_schema.raw, call.args)
+        redactor = self._redactor.knowing(known)
+        error.message = redactor.text(error.message)
+        error.args = (error.message,)
+        error.details = redactor.value(error.details)

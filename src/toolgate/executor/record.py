@@ -22,6 +22,7 @@ from toolgate.ledger.journal import Begun, Ended, Journal
 from toolgate.ledger.machine import Action
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
+from toolgate.spec.redactor import PLAIN, Redactor
 
 log = logging.getLogger("toolgate.journal")
 # How long an outcome holds up a caller who has stopped waiting for it.
@@ -37,10 +38,18 @@ class Record(Extension):
 
     priority = 400
 
-    def __init__(self, journal: Journal, *, wait: float = 0.0, tell: Tell | None = None) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        wait: float = 0.0,
+        tell: Tell | None = None,
+        redactor: Redactor = PLAIN,
+    ) -> None:
         self._journal = journal
         self._twins = Twins(journal, wait)
         self._tell = tell
+        self._redactor = redactor
         self._late = Late()
 
     def link(self, inner: Handler) -> Handler:
@@ -73,7 +82,7 @@ class Record(Extension):
     def _ahead(self, inner: Handler) -> Handler:
         async def run(call: Call) -> Output:
             call, raw = entries.settled(call)
-            begun = await self._begun(call, entries.intent(call, raw))
+            begun = await self._begun(call, entries.intent(call, raw, self._redactor))
             if begun.action not in {Action.RUN, Action.AGAIN}:
                 return _answered(call, begun)
             crash_here("CP5")
@@ -88,6 +97,14 @@ class Record(Extension):
 
         return run
 
+    async def resumed(self, inner: Handler, call: Call, entry: Entry) -> Output:
+        """Run what somebody else had begun, and whose intent is on record again."""
+        self._twins.owned(entry)
+        try:
+            return await self._owned(inner, call, entry)
+        finally:
+            self._twins.ended(entry)
+
     async def _owned(self, inner: Handler, call: Call, entry: Entry) -> Output:
         """It is ours: run it, and say how it ended."""
         await self._told(call, entry)
@@ -97,13 +114,14 @@ class Record(Extension):
             await self._end(call, entries.ended(entry, call, error), _PATIENCE)
             raise
         except Exception as error:
-            await self._end(call, entries.failed(entry, call, error, answer(call, error)))
+            told = answer(call, error)
+            await self._end(call, entries.failed(entry, call, error, told, self._redactor))
             raise
-        crash_here("CP6")
+        crash_here("CP11" if call.asked.undo_of else "CP6")
         if output.call_id != call.id:
             await self._end(call, entries.answered(entry, call))
             return output
-        ended = await self._end(call, entries.succeeded(entry, call, output))
+        ended = await self._end(call, entries.succeeded(entry, call, output, self._redactor))
         crash_here("CP9")
         if ended is None:
             raise ExecutionFailed(

@@ -32,7 +32,7 @@ class Twins:
         while True:
             begun = await self._journal.begin(intent, may_start=call.may_start)
             if begun.action in {Action.RUN, Action.AGAIN}:
-                self._running[begun.entry.call_id] = asyncio.Event()
+                self.owned(begun.entry)
             if begun.action is not Action.WAIT:
                 return begun
             twin: Entry | None = begun.entry
@@ -43,6 +43,10 @@ class Twins:
                 await self._ended(twin, min(pause, left))
                 pause = min(2 * pause, _LATER)
                 twin = await self._journal.find(intent.tenant, twin.call_id)
+
+    def owned(self, entry: Entry) -> None:
+        """It runs here from now on."""
+        self._running[entry.call_id] = asyncio.Event()
 
     def ended(self, entry: Entry) -> None:
         """Wake those that wait."""

@@ -28,11 +28,22 @@ def needs_a_person(caller: Caller, spec: ToolSpec, world: World) -> bool:
     """An agent's override can ask for more care, never for less."""
     if spec.requires_confirmation or spec.requires_approval or spec.destructive:
         return True
-    for agent in (caller.agent, *(step.by for step in caller.delegation)):
-        overrides = world.capsule(caller.tenant, agent).overrides(spec.name)
-        if overrides.get("requires_confirmation") or overrides.get("requires_approval"):
-            return True
-    return False
+    return _overridden(caller, spec, world, "requires_confirmation", "requires_approval")
+
+
+def needs_another(caller: Caller, spec: ToolSpec, world: World) -> bool:
+    """Whether that person has to be another one than the user that the agent acts for."""
+    if spec.requires_approval or spec.destructive:
+        return True
+    return _overridden(caller, spec, world, "requires_approval")
+
+
+def _overridden(caller: Caller, spec: ToolSpec, world: World, *fields: str) -> bool:
+    return any(
+        world.capsule(caller.tenant, agent).overrides(spec.name).get(field)
+        for agent in (caller.agent, *(step.by for step in caller.delegation))
+        for field in fields
+    )
 
 
 def _judged(tenant: str, agent: str, spec: ToolSpec, world: World) -> Verdict:

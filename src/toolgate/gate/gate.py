@@ -277,6 +277,7 @@ class Gate:
             capsule.needs_a_person(caller, spec, moment.world),
             self._revision(),
             decision,
+            capsule.needs_another(caller, spec, moment.world),
         )
         if lasting:
             book.grants[tool] = grant

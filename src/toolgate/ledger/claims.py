@@ -5,7 +5,7 @@ import msgspec
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun
 from toolgate.ledger.machine import Action, Slot, Start, Submit, Take, Undo, step
-from toolgate.ledger.state import OPEN
+from toolgate.ledger.state import OPEN, State
 
 
 def submitted(
@@ -24,6 +24,25 @@ def submitted(
     return Begun(entry, after.action)
 
 
+def continued(waited: Entry, intent: Entry, *, now_ns: int, lease_ns: int, owner: str) -> Begun:
+    """The call that waited for a person, now that one has agreed; REFUSE where it cannot go on."""
+    if waited.state is not State.WAITING or waited.digest != intent.digest:
+        return Begun(waited, Action.REFUSE)
+    agreed = msgspec.structs.replace(waited.slot, approved=True)
+    after = step(agreed, Submit(digest=intent.digest, lease_ns=lease_ns), now_ns)
+    if after.action is not Action.RUN:
+        return Begun(waited, Action.REFUSE)
+    slot = step(after.slot, Start(after.slot.fence), now_ns).slot
+    entry = msgspec.structs.replace(
+        _moved(waited, slot, owner),
+        scope=intent.scope,
+        key=intent.key,
+        approval=intent.approval,
+        turn_id=intent.turn_id,
+    )
+    return Begun(entry, Action.RUN)
+
+
 def taken(found: Entry, *, now_ns: int, lease_ns: int, owner: str) -> Begun:
     """A lost entry in other hands."""
     after = step(found.slot, Take(lease_ns), now_ns)
@@ -31,7 +50,11 @@ def taken(found: Entry, *, now_ns: int, lease_ns: int, owner: str) -> Begun:
 
 
 def undoing(found: Entry, *, now_ns: int, lease_ns: int, owner: str) -> Begun:
-    """An entry that is to be taken back."""
+    """An entry that is to be taken back; one whose undo has begun needs no window any more."""
+    until_ns = found.undo_until_ns
+    begun = found.state in {State.COMPENSATING, State.COMPENSATED}
+    if not begun and until_ns is not None and now_ns >= until_ns:
+        return Begun(found, Action.REFUSE)
     after = step(found.slot, Undo(lease_ns), now_ns)
     return Begun(_moved(found, after.slot, owner), after.action)
 

@@ -1,6 +1,6 @@
 """What happened, for those who look after it: lost calls, undo, an operator's word."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -21,6 +21,8 @@ class Which(msgspec.Struct, frozen=True, kw_only=True):
     tool: str = ""
     agent: str = ""
     states: frozenset[State] = frozenset()
+    # The call that they run again, or take back.
+    of: str = ""
     # A cursor: only entries that began before this one.
     before: str = ""
     limit: int = 50
@@ -41,6 +43,10 @@ class Ledger(Protocol):
         """Of all tenants, open entries whose lease is over by the store's clock; oldest first."""
         ...
 
+    async def unsure(self, limit: int) -> Sequence[Entry]:
+        """Of all tenants, unknown entries whose tool has a probe; newest first."""
+        ...
+
     async def take(self, entry: Entry) -> Begun:
         """Own a lost entry under the next fence, as `machine.Take` says; REFUSE if another did.
 
@@ -52,8 +58,12 @@ class Ledger(Protocol):
         """Put the intent of a claimed entry on record; whether its fence still held."""
         ...
 
-    async def undo(self, entry: Entry) -> Begun:
-        """Begin to take it back, as `machine.Undo` says: COMPENSATE, WAIT, REPLAY or REFUSE."""
+    async def undo(self, entry: Entry, *, who: str = "", why: str = "") -> Begun:
+        """Begin to take it back, as `machine.Undo` says: COMPENSATE, WAIT, REPLAY or REFUSE.
+
+        REFUSE also where its window is over by the store's clock. With `who`, the audit has an
+        operator's name and reason.
+        """
         ...
 
     async def undone(self, entry: Entry, *, done: bool, why: str = "") -> bool:
@@ -64,6 +74,15 @@ class Ledger(Protocol):
         """An operator's word on an unknown one; whether it was still unknown."""
         ...
 
+    async def note(
+        self, entry: Entry, change: str, details: Mapping[str, str], *, who: str, why: str
+    ) -> None:
+        """Put into the audit what an operator did about an entry that stays as it is."""
+        ...
+
     async def renew(self) -> int:
-        """Prolong the leases of all that this process owns; how many there were."""
+        """Prolong the leases of all that this process is at; how many there were.
+
+        What it could not end is left out, so that somebody looks after it.
+        """
         ...

@@ -15,6 +15,8 @@ _NEW = frozenset({State.RECEIVED, State.RESERVED})
 _UNTRIED = _NEW | {State.WAITING}
 # Nothing was tried, and nothing is to be said about it: the key is free.
 _VOID = frozenset({State.SUPERSEDED, State.EXPIRED})
+# Time does not free their keys: it would let happen twice what nobody has looked at.
+_KEPT = OPEN | {State.UNKNOWN}
 _ENDS = frozenset({State.SUCCEEDED, State.FAILED, State.UNKNOWN})
 
 
@@ -228,7 +230,7 @@ def _told(slot: Slot, event: Approve | Deny | Supersede | Tick | Settle, now_ns:
 def _submitted(slot: Slot, event: Submit, now_ns: int) -> Step:
     if slot.state in _NEW:
         return _claimed(slot, event.lease_ns, Action.RUN) if event.may_start else _ask(slot)
-    if slot.state not in OPEN and _is_over(slot, now_ns):
+    if slot.state in _VOID or (slot.state not in _KEPT and _is_over(slot, now_ns)):
         return Step(slot, Action.FORGET)
     if slot.digest != event.digest:
         return Step(slot, Action.CONFLICT)
@@ -241,8 +243,8 @@ def _submitted(slot: Slot, event: Submit, now_ns: int) -> Step:
         if is_live(slot, now_ns) or _lost(slot) is Action.PROBE:
             return Step(slot, Action.WAIT)
         return _taken(slot, event.lease_ns, now_ns)
-    is_void = slot.state in _VOID or (slot.state is State.FAILED and not slot.permanent)
-    return Step(slot, Action.FORGET if is_void else Action.REPLAY)
+    gives_back = slot.state is State.FAILED and not slot.permanent
+    return Step(slot, Action.FORGET if gives_back else Action.REPLAY)
 
 
 def _taken(slot: Slot, lease_ns: int | None, now_ns: int) -> Step:

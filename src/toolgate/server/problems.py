@@ -33,6 +33,8 @@ STATUS: Mapping[type[ToolgateError], int] = {
     errors.RateLimited: 429,
     errors.BudgetExceeded: 429,
     errors.Overloaded: 503,
+    errors.OutOfTime: 504,
+    errors.ProviderUnavailable: 503,
     errors.CircuitOpen: 503,
     errors.ApprovalPending: 409,
     errors.ApprovalDenied: 403,

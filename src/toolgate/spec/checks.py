@@ -25,8 +25,11 @@ def contradictions(spec: ToolSpec, *, effect_given: bool) -> Iterator[Contradict
     yield from _retry(spec, effect)
     yield from _read_only(spec, effect)
     yield from _compensation(spec, effect)
+    yield from _probe(spec, effect)
+    yield from _downstream_key(spec, effect)
     yield from _asking(spec)
     yield from _idempotency_key(spec)
+    yield from _costs(spec)
 
 
 def _pure(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
@@ -50,13 +53,15 @@ def _pure(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
 
 
 def _retry(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
-    if spec.retry and spec.retry.attempts > 1 and not spec.effect.repeatable:
+    is_safe = spec.effect.repeatable or spec.downstream_key is not None
+    if spec.retry and spec.retry.attempts > 1 and not is_safe:
         yield Contradiction(
             "retry",
             f"asks for {spec.retry.attempts} attempts, but effect {effect}: "
             "a second attempt could do it twice",
-            "Leave retry out, or write effect: idempotent if repeating it is harmless.",
-            others=("effect",),
+            "Leave retry out, or write effect: idempotent if repeating it is harmless, or "
+            "downstream_key if the far side knows a call by its key.",
+            others=("effect", "downstream_key"),
         )
 
 
@@ -106,20 +111,53 @@ def _compensation(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
         yield Contradiction(
             "compensation", "names the tool itself", "Name the tool that takes this one back."
         )
+    yield from _references(spec, "compensation", spec.compensation.args.value(), ("args", "result"))
+
+
+def _probe(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
+    if spec.probe is None:
+        return
+    if spec.effect.repeatable:
+        yield Contradiction(
+            "probe",
+            f"is given, but effect {effect}: it would simply be run again, and nobody asked",
+            "Leave probe out, or write effect: compensatable or irreversible.",
+            others=("effect",),
+        )
+    if spec.probe.tool == spec.name:
+        yield Contradiction(
+            "probe", "names the tool itself", "Name a pure tool that can tell what happened."
+        )
+    yield from _references(spec, "probe", spec.probe.args.value(), ("args", "key"))
+
+
+def _downstream_key(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
+    if spec.downstream_key is not None and spec.effect is Effect.PURE:
+        yield Contradiction(
+            "downstream_key",
+            f"is given, but effect {effect}: there is nothing to be done once",
+            "Leave downstream_key out, or write effect: idempotent, compensatable or irreversible.",
+            others=("effect",),
+        )
+
+
+def _references(
+    spec: ToolSpec, field: str, template: Any, roots: tuple[str, str]
+) -> Iterator[Contradiction]:
+    """References that point to nothing: `$args.NAME` of this tool, and what else there is."""
     known = argument_names(spec.input_schema)
-    for text in _texts(spec.compensation.args.value()):
+    for text in _texts(template):
         if not text.startswith("$"):
             continue
         root, _, rest = text[1:].partition(".")
-        if root not in {"args", "result"} or not rest:
+        if root not in roots or bool(rest) == (root == "key"):
+            write = " or ".join("$key" if one == "key" else f"${one}.NAME" for one in roots)
             yield Contradiction(
-                "compensation",
-                f"holds {text[:60]!r}, which refers to nothing",
-                "Write $args.NAME or $result.NAME.",
+                field, f"holds {text[:60]!r}, which refers to nothing", f"Write {write}."
             )
         elif root == "args" and known is not None and rest.split(".")[0] not in known:
             yield Contradiction(
-                "compensation",
+                field,
                 f"refers to the argument {rest.split('.')[0][:60]!r}, which input_schema lacks",
                 _one_of(known),
                 others=("input_schema",),
@@ -155,6 +193,19 @@ def _idempotency_key(spec: ToolSpec) -> Iterator[Contradiction]:
                 _one_of(known),
                 others=("input_schema",),
             )
+
+
+def _costs(spec: ToolSpec) -> Iterator[Contradiction]:
+    for cost in spec.costs:
+        if not isinstance(cost.amount, str):
+            continue
+        if not cost.amount.startswith("$"):
+            yield Contradiction(
+                "costs",
+                f"says {cost.amount[:60]!r} for {cost.metric}, which is no amount",
+                "Write a number, $args.NAME or $result.NAME.",
+            )
+        yield from _references(spec, "costs", cost.amount, ("args", "result"))
 
 
 def _one_of(known: frozenset[str]) -> str:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar, cast
 
 from toolgate.spec import names
+from toolgate.spec.cost import CALLS, Cost, is_metric, millionths
 from toolgate.spec.document import Document
 from toolgate.spec.effect import CallerKind, Effect, Permission, SideEffect
 from toolgate.spec.schema import Schema
@@ -86,6 +87,10 @@ def number(least: float, most: float) -> Callable[[Any], float]:
         return float(value)
 
     return read
+
+
+def or_nothing(read: Callable[[Any], float]) -> Callable[[Any], float | None]:
+    return lambda value: None if value is None else read(value)
 
 
 def count(least: int, most: int) -> Callable[[Any], int]:
@@ -171,7 +176,7 @@ def only(value: Any, allowed: Mapping[str, Callable[[Any], Any]]) -> dict[str, A
 def compensation(value: Any) -> Compensation:
     given = {"tool": value} if isinstance(value, str) else value
     window = number(0.001, 31_536_000)
-    found = only(given, {"tool": name, "args": config, "window": window})
+    found = only(given, {"tool": name, "args": config, "window": or_nothing(window)})
     if "tool" not in found:
         raise ValueError("names no tool")
     return Compensation(**found)
@@ -183,6 +188,8 @@ def probe(value: Any) -> Probe:
     found = only(given, {"tool": name, "args": config, "happened": place, "result": place})
     if "tool" not in found:
         raise ValueError("names no tool")
+    if not found.get("happened", True):
+        raise ValueError("says nowhere in its result whether it happened")
     return Probe(**found)
 
 
@@ -213,6 +220,39 @@ def rate_limit(value: Any) -> RateLimit:
     if len(found) != 2:
         raise ValueError("needs both calls and per")
     return RateLimit(**found)
+
+
+def costs(value: Any) -> tuple[Cost, ...]:
+    """As an object of metrics and amounts, or as a list of costs, which an export gives."""
+    listed = cast("list[Any]", value) if isinstance(value, list) else None
+    if listed is None:
+        listed = [{"metric": of, "amount": amount} for of, amount in fields_of(value).items()]
+    if len(listed) > 16:
+        raise ValueError(f"has {len(listed):,} metrics; at most 16 are taken")
+    found = tuple(Cost(**only(one, {"metric": metric, "amount": amount})) for one in listed)
+    if len({one.metric for one in found}) != len(found):
+        raise ValueError("names a metric twice")
+    return found
+
+
+def metric(value: Any) -> str:
+    if not is_metric(value):
+        raise ValueError(
+            f"is {str(value)[:60]!r}, which is no metric: lower-case letters, digits and _"
+        )
+    if value == CALLS:
+        raise ValueError(f"is {CALLS}, which every call costs one of")
+    return cast("str", value)
+
+
+def amount(value: Any) -> int | float | str:
+    if isinstance(value, str):
+        return text(256)(value)
+    try:
+        millionths(value)
+    except ValueError as error:
+        raise ValueError(f"{error}; write a number, $args.NAME or $result.NAME") from None
+    return cast("int | float", value)
 
 
 FIELDS: Mapping[str, Field] = {
@@ -290,5 +330,12 @@ FIELDS: Mapping[str, Field] = {
     "output_limit": Field(
         count(1, 2**40), "output_limit: 1000000", "The most bytes a result may have."
     ),
-    "rate_limit": Field(rate_limit, "rate_limit: 60/minute", "The most calls in a time."),
+    "rate_limit": Field(
+        rate_limit, "rate_limit: 60/minute", "The most calls of a tenant in a time."
+    ),
+    "costs": Field(
+        costs,
+        'costs: {money: "$args.amount"}',
+        "What a call takes from the tenant's budgets, beside one of tool_calls.",
+    ),
 }

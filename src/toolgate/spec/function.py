@@ -50,6 +50,7 @@ class ToolFields(TypedDict, total=False):
     retry: int | dict[str, Any]
     output_limit: int
     rate_limit: str | dict[str, Any]
+    costs: dict[str, float | str]
 
 
 @overload

@@ -53,6 +53,16 @@ def without_values(
     return [_untold(schema, args, hidden, texts, *problem) for problem in problems]
 
 
+def secret_texts(schema: bytes, args: Any) -> frozenset[str]:
+    """The texts and numbers of a call that its schema marks as secret, as they may reappear."""
+    hidden = secret_names(schema)
+    if hidden is None:
+        return frozenset(_texts(args))
+    if not hidden:
+        return frozenset()
+    return frozenset(text for value in _secrets(args, hidden) for text in _texts(value))
+
+
 @lru_cache(maxsize=1_024)
 def secret_names(schema: bytes) -> frozenset[str] | None:
     """The properties that are marked as secret, at any depth; `None`: any may be one."""

@@ -6,6 +6,7 @@ from typing import cast
 
 import msgspec
 
+from toolgate.spec.cost import Cost
 from toolgate.spec.document import Document, canonical, sha256
 from toolgate.spec.effect import CallerKind, Effect, Permission, SideEffect
 from toolgate.spec.schema import Schema
@@ -109,6 +110,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     retry: Retry | None = None
     output_limit: int | None = None
     rate_limit: RateLimit | None = None
+    # Beside one of `tool_calls`, which every call costs.
+    costs: tuple[Cost, ...] = ()
     origin: Origin = NOWHERE
 
     @cached_property

@@ -1,34 +1,144 @@
-"""The audit log: a row for each change, in the transaction that makes it."""
+"""The audit log: a row for each change, execution and refusal, in the transaction that makes it.
 
-from collections.abc import Iterable
+A row bears the digest of its own content; `store.seals` chains the digests.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 
+import msgspec
+import orjson
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate import clock
+from toolgate.gate.decision import Decision
+from toolgate.ledger.entry import Entry
+from toolgate.spec.document import sha256
 from toolgate.store import records, tables
+from toolgate.store.text import storable
 from toolgate.tenancy import account
-from toolgate.tenancy.audit import Actor, Record
+from toolgate.tenancy.audit import ENDED, PAGE, REFUSED, Actor, Record
 from toolgate.tenancy.changes import Change, RevokeKey
+
+# The one form of a row's content: any JSON library can write it, floats as Python does.
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+_INSERT = records.audit_log.insert()
+_Row = dict[str, Any]
+
+
+class _Caller(msgspec.Struct):
+    agent: str = ""
+    user: str = ""
+
+
+class _Asked(msgspec.Struct):
+    caller: _Caller = msgspec.field(default_factory=_Caller)
+
+
+_asked = msgspec.json.Decoder(_Asked).decode
+
+
+def digest_of(row: Mapping[str, Any]) -> str:
+    """SHA-256 over what a row says. Its id is bound by its seal: it is not known before."""
+    said = [
+        row["at_ns"],
+        row["tenant_id"],
+        row["who"],
+        row["why"],
+        row["change"],
+        row["details"],
+    ]
+    return hashlib.sha256(_canonical(said).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def write(connection: Connection, changes: Iterable[Change], actor: Actor) -> None:
     """Note each change under the actor's name."""
     now = clock.unix_ns()
     rows = [
-        {
-            "at_ns": now,
-            "who": actor.who,
-            "why": actor.why,
-            "tenant_id": _whose(connection, change),
-            "change": account.name_of(change),
-            "details": account.details_of(change),
-        }
+        _row(
+            now,
+            _whose(connection, change),
+            account.name_of(change),
+            account.details_of(change),
+            who=actor.who,
+            why=actor.why,
+        )
         for change in changes
     ]
+    put(connection, rows)
+
+
+def put(connection: Connection, rows: list[_Row]) -> None:
+    """Write rows that were made here."""
     if rows:
-        connection.execute(records.audit_log.insert(), rows)
+        connection.execute(_INSERT, rows)
+
+
+def execution_row(
+    entry: Entry, at_ns: int, *, change: str = ENDED, who: str = "", why: str = ""
+) -> _Row:
+    """How a side effect ended, or moved on afterwards: a row to be written with it."""
+    details = {
+        "agent": storable(entry.agent),
+        "approval": entry.approval,
+        "args_hash": entry.args_hash,
+        "call_id": entry.call_id,
+        "decision": entry.decision,
+        "duration_ns": entry.duration_ns,
+        "effect": entry.effect.value,
+        "error_code": storable(entry.error_code),
+        "fence": entry.fence,
+        "result_hash": sha256(entry.result) if entry.result else "",
+        "session": storable(entry.session),
+        "state": entry.state.value,
+        "tool": storable(entry.tool),
+        "turn_group": storable(entry.turn_group),
+        "user": storable(entry.user),
+    }
+    row: _Row = {
+        "at_ns": at_ns,
+        "who": storable(who or entry.agent or entry.user),
+        "why": storable(why),
+        "tenant_id": storable(entry.tenant),
+        "change": change,
+        "details": details,
+    }
+    # Texts and whole numbers only: orjson writes them as `digest_of` does, several times as fast.
+    said = [at_ns, row["tenant_id"], row["who"], row["why"], change, details]
+    row["digest"] = hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return row
+
+
+def page_row(page: Mapping[str, Any]) -> _Row:
+    """A page of calls that changed nothing, or were refused: named by its content."""
+    details = {
+        "calls": page["calls"],
+        "first_call_id": page["first_call_id"],
+        "sha256": hashlib.sha256(page["entries"]).hexdigest(),
+    }
+    return _row(page["written_ns"], page["tenant_id"], PAGE, details)
+
+
+def refusal_row(decision: Decision) -> _Row:
+    """A decision to refuse, when it is first put on record."""
+    caller = _caller_of(decision.input)
+    details = {
+        "action": decision.action.value,
+        "agent": storable(caller.agent),
+        "decision": decision.id,
+        "phase": decision.phase,
+        "policy_revision": decision.policy_revision,
+        "reason": storable(decision.reason),
+        "rule": storable(decision.rule),
+        "tool": storable(decision.tool),
+        "user": storable(caller.user),
+    }
+    who = details["agent"] or details["user"]
+    return _row(decision.at_ns, storable(decision.tenant), REFUSED, details, who=who)
 
 
 def read(
@@ -63,6 +173,30 @@ def read(
             asked.order_by(column.id.desc()).limit(limit)
         )
     ]
+
+
+def _row(
+    at_ns: int, tenant: str, change: str, details: _Row, *, who: str = "", why: str = ""
+) -> _Row:
+    row: _Row = {
+        "at_ns": at_ns,
+        "who": who,
+        "why": why,
+        "tenant_id": tenant,
+        "change": change,
+        "details": details,
+    }
+    # As it will be read back: a tuple is a list then.
+    row["details"] = json.loads(json.dumps(details))
+    return row | {"digest": digest_of(row)}
+
+
+def _caller_of(asked: bytes) -> _Caller:
+    try:
+        return _asked(asked).caller
+    except msgspec.DecodeError:
+        # Of what was too large to keep, nobody is named.
+        return _Caller()
 
 
 def _whose(connection: Connection, change: Change) -> str:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from toolgate import clock
 from toolgate.errors import InvalidRequest
-from toolgate.store import rules, tables
+from toolgate.store import limits, rules, tables
 from toolgate.store.mention import mention
 from toolgate.store.upsert import upsert
 from toolgate.tenancy.capsule import Mode
@@ -21,9 +21,13 @@ from toolgate.tenancy.changes import (
     RevokeKey,
     SetActivation,
     SetAgent,
+    SetBudget,
     SetLayer,
+    SetNewerMessages,
     SetPersona,
+    SetPlan,
     SetPolicyModule,
+    SetRateLimit,
     SetRelations,
     SetRestriction,
     SetTenantFlag,
@@ -82,6 +86,18 @@ def _agent(change: SetAgent, connection: Connection) -> None:
         "created_at": clock.utc_now(),
     }
     upsert(connection, tables.agents, [row], change=("capsule_mode",) if change.mode else ())
+
+
+@apply.register
+def _newer_messages(change: SetNewerMessages, connection: Connection) -> None:
+    agents = tables.agents
+    found = connection.execute(
+        agents.update()
+        .where(agents.c.tenant_id == change.tenant, agents.c.id == change.agent)
+        .values(newer_messages=change.newer_messages.value)
+    )
+    if not found.rowcount:
+        raise InvalidRequest(f"There is no agent {change.agent!r}; nothing was changed.")
 
 
 @apply.register
@@ -167,3 +183,6 @@ apply.register(SetRestriction, rules.set_restriction)
 apply.register(SetRelations, rules.set_relations)
 apply.register(MarkRelations, rules.mark_relations)
 apply.register(SetPolicyModule, rules.set_policy_module)
+apply.register(SetPlan, limits.set_plan)
+apply.register(SetBudget, limits.set_budget)
+apply.register(SetRateLimit, limits.set_rate_limit)

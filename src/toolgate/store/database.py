@@ -1,7 +1,7 @@
 """What the rest of the store stands on: one way to read and one way to write, on either server."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from sqlalchemy import Connection
 
@@ -31,4 +31,24 @@ class Database(Protocol):
 
     async def close(self) -> None:
         """Finish what was begun, then let go."""
+        ...
+
+
+class Ran(NamedTuple):
+    """The rows of a statement that wrote. `again`: it was sent twice, the first answer was lost."""
+
+    rows: Sequence[Sequence[Any]]
+    again: bool
+
+
+@runtime_checkable
+class Statements(Database, Protocol):
+    """A database at the end of a wire, where one statement is one transaction and one way there."""
+
+    async def run(self, statement: str, values: Sequence[Any]) -> Ran:
+        """One statement that writes; returns when it is durable.
+
+        Only for one that may be sent twice: what it did the first time keeps it from doing it
+        again, and whoever sends it can see that.
+        """
         ...

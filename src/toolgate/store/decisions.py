@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate.call import Action
 from toolgate.gate.decision import Decision
+from toolgate.store import audit
 from toolgate.store.behind import Behind
 from toolgate.store.database import Database
 from toolgate.store.prune import Prune
@@ -25,6 +27,7 @@ _MOST = 32 * 1024 * 1024
 _MOST_WITH_REFUSALS = 2 * _MOST
 # What a decision weighs beside its input.
 _REST = 1_024
+_NAMED = 500
 
 
 class TableDecisions:
@@ -94,9 +97,13 @@ class TableDecisions:
         newest = {decision.id: decision for decision in batch}
         # In one order on every node: two that hold each other's rows would wait for ever.
         rows = [_row(newest[id_]) for id_ in sorted(newest)]
-        await self._database.write(
-            lambda connection: upsert(connection, table, rows, change=("last_ns",))
-        )
+        refused = [newest[row["id"]] for row in rows if not row["allowed"]]
+
+        def work(connection: Connection) -> None:
+            audit.put(connection, _first_refused(connection, refused))
+            upsert(connection, table, rows, change=("last_ns",))
+
+        await self._database.write(work)
         self._warned = False
         self._prune.soon()
 
@@ -107,8 +114,17 @@ class TableDecisions:
             _log.warning("too many decisions wait for the store; new ones are not on record")
 
 
-def _row(decision: Decision) -> dict[str, object]:
-    row: dict[str, object] = {
+def _first_refused(connection: Connection, refused: list[Decision]) -> list[dict[str, Any]]:
+    """The audit's rows of those that were never on record before."""
+    known: set[str] = set()
+    for start in range(0, len(refused), _NAMED):
+        ids = [decision.id for decision in refused[start : start + _NAMED]]
+        known.update(connection.execute(sa.select(table.c.id).where(table.c.id.in_(ids))).scalars())
+    return [audit.refusal_row(one) for one in refused if one.id not in known]
+
+
+def _row(decision: Decision) -> dict[str, Any]:
+    row: dict[str, Any] = {
         "id": decision.id,
         "first_ns": decision.first_ns or decision.at_ns,
         "last_ns": decision.at_ns,

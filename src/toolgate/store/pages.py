@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from toolgate import clock
 from toolgate.ledger.entry import Entry
 from toolgate.spec.document import sha256
+from toolgate.store import audit
 from toolgate.store.records import call_pages
 from toolgate.store.text import storable
 from toolgate.store.upsert import upsert
@@ -22,7 +23,10 @@ _Packed = tuple[object, ...]
 
 
 def write(connection: Connection, entries: Iterable[Entry]) -> None:
-    """A page for each tenant. Written again after a lost answer, it takes its own place."""
+    """A page for each tenant, and what the audit knows it by.
+
+    Written again after a lost answer, it takes its own place.
+    """
     by_tenant: dict[str, list[_Packed]] = defaultdict(list)
     for entry in entries:
         by_tenant[entry.tenant].append(_packed(entry))
@@ -37,6 +41,7 @@ def write(connection: Connection, entries: Iterable[Entry]) -> None:
         for tenant, packed in by_tenant.items()
     ]
     upsert(connection, call_pages, rows, change=("written_ns", "calls", "entries"))
+    audit.put(connection, [audit.page_row(row) for row in rows])
 
 
 def newest(connection: Connection, tenant: str, limit: int) -> list[Entry]:

@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolgate.store import tables
-from toolgate.tenancy.capsule import Activation, Capsule, Mode
+from toolgate.store import limits, tables
+from toolgate.tenancy.capsule import Activation, Capsule, Mode, NewerMessages
 from toolgate.tenancy.keys import Key, Role
 from toolgate.tenancy.layer import Layer, LayerKey
 from toolgate.tenancy.parts import RELATIONS
@@ -17,6 +17,7 @@ from toolgate.tenancy.world import Tenant
 
 Names = frozenset[str] | None
 _ROLES = frozenset(Role)
+_NEWER = frozenset(NewerMessages)
 
 
 def read_tenants(
@@ -29,8 +30,11 @@ def read_tenants(
     token = tables.relation_tokens.c
     asked = sa.select(token.tenant_id, token.token).where(*_among(token.tenant_id, names))
     tokens: dict[str, str] = {tenant: text for tenant, text in connection.execute(asked)}  # noqa: C416  a Row is no pair
-    column = tables.tenants.c.id
-    known = connection.execute(sa.select(column).where(*_among(column, names))).scalars().all()
+    column = tables.tenants.c
+    listed = sa.select(column.id, column.plan).where(*_among(column.id, names))
+    known: dict[str, str] = {tenant: plan or "" for tenant, plan in connection.execute(listed)}
+    budgets = limits.read_budgets(connection, names)
+    rates = limits.read_rates(connection, names)
     return {
         name: Tenant(
             flags=MappingProxyType(flags.get(name, {})),
@@ -38,8 +42,11 @@ def read_tenants(
             layers=MappingProxyType(layers.get(name, {})),
             relations=changed.get(name, 0),
             relations_token=tokens.get(name, ""),
+            plan=known.get(name, ""),
+            budgets=MappingProxyType(budgets.get(name, {})),
+            rates=MappingProxyType(rates.get(name, {})),
         )
-        for name in sorted({*known, *flags, *capsules, *layers, *changed} - {""})
+        for name in sorted({*known, *flags, *capsules, *layers, *changed, *budgets, *rates} - {""})
     }
 
 
@@ -105,14 +112,16 @@ def _capsules(connection: Connection, names: Names) -> dict[str, dict[str, Capsu
     for tenant, agent, tool, enabled, overrides in connection.execute(asked):
         listed[tenant, agent][tool] = Activation(enabled, MappingProxyType(overrides))
     found: dict[str, dict[str, Capsule]] = defaultdict(dict)
-    on_record = sa.select(agents.tenant_id, agents.id, agents.capsule_mode).where(
-        *_among(agents.tenant_id, names)
-    )
-    for tenant, agent, mode in connection.execute(on_record):
+    on_record = sa.select(
+        agents.tenant_id, agents.id, agents.capsule_mode, agents.newer_messages
+    ).where(*_among(agents.tenant_id, names))
+    for tenant, agent, mode, newer in connection.execute(on_record):
         found[tenant][agent] = Capsule(
             # A mode that a newer version knows starts from nothing here.
             Mode.ALL if mode == Mode.ALL else Mode.LISTED,
             MappingProxyType(listed.get((tenant, agent), {})),
+            # What nobody said, or only a newer version knows, is the careful one.
+            NewerMessages(newer) if newer in _NEWER else NewerMessages.SUPERSEDE,
         )
     return found
 

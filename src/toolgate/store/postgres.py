@@ -10,6 +10,7 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from toolgate.errors import SettingsInvalid
+from toolgate.store.database import Ran
 from toolgate.store.lines import Lines
 from toolgate.store.outage import closed, outage
 
@@ -18,7 +19,13 @@ T = TypeVar("T")
 _COMMAND_SECONDS = 30.0
 _CONNECT_SECONDS = 10
 _CONNECTIONS = 10
+_MORE_CONNECTIONS = 2
+_READ_LINES = 4
+_WRITE_LINES = 8
 _WAIT_SECONDS = 30
+# The server took the whole transaction back, because of others.
+_TAKEN_BACK = frozenset({"40001", "40P01"})
+_TIMES = 5
 # Its types are not known to a checker.
 _connect = cast("Callable[..., Awaitable[Any]]", asyncpg.connect)
 _AWAY = (
@@ -38,11 +45,13 @@ class Postgres:
     def __init__(self, url: str) -> None:
         """`url` is `postgresql://user:password@host:port/name`, with libpq's options."""
         self._closed = False
-        self._lines = Lines(lambda: _connected(url))
+        self._lines = Lines(lambda: _connected(url), _READ_LINES)
+        self._writes = Lines(lambda: _connected(url), _WRITE_LINES)
         self._engine = create_async_engine(
             "postgresql+asyncpg://",
             async_creator=lambda: _connected(url),
             pool_size=_CONNECTIONS,
+            max_overflow=_MORE_CONNECTIONS,
             pool_timeout=_WAIT_SECONDS,
             pool_pre_ping=True,
         )
@@ -70,22 +79,36 @@ class Postgres:
         except _AWAY as error:
             raise outage(error) from None
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
-        """Work in a transaction of its own."""
+    async def run(self, statement: str, values: Sequence[Any]) -> Ran:
+        """On a line of its own, in one round trip."""
         if self._closed:
             raise closed()
         try:
-            async with self._engine.begin() as connection:
-                return await connection.run_sync(work)
-        except IntegrityError:
-            raise
+            return await self._writes.run(statement, values)
         except _AWAY as error:
             raise outage(error) from None
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Work in a transaction of its own; done anew where the server took it back."""
+        for time in range(1, _TIMES + 1):
+            if self._closed:
+                raise closed()
+            try:
+                async with self._engine.begin() as connection:
+                    return await connection.run_sync(work)
+            except IntegrityError:
+                raise
+            except _AWAY as error:
+                taken_back = getattr(getattr(error, "orig", None), "sqlstate", "") in _TAKEN_BACK
+                if not taken_back or time == _TIMES:
+                    raise outage(error) from None
+        raise AssertionError("the last time returns or raises")
 
     async def close(self) -> None:
         """Close the pool and the lines."""
         self._closed = True
         await self._lines.close()
+        await self._writes.close()
         await self._engine.dispose()
 
 

@@ -41,16 +41,18 @@ class Prune:
         """Delete all that is old enough."""
         before_ns = clock.unix_ns() - self._keep_ns
         moment = self._moment
-        key = sa.inspect(moment.table).primary_key.columns[0]
+        table = moment.table
+        keys = list(sa.inspect(table).primary_key.columns)
         # On PostgreSQL, rows that another node writes or deletes are left to it.
         old = (
-            sa.select(key)
+            sa.select(*keys)
             .where(moment < before_ns)
             .order_by(moment)
             .limit(_AT_ONCE)
             .with_for_update(skip_locked=True)
         )
-        few = sa.delete(key.table).where(key.in_(old))
+        key = keys[0] if len(keys) == 1 else sa.tuple_(*keys)
+        few = sa.delete(table).where(key.in_(old))
 
         def work(connection: Connection) -> int:
             return connection.execute(few).rowcount

@@ -9,7 +9,7 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolgate.store import revision, tables
+from toolgate.store import limits, revision, tables
 from toolgate.store.people import read_keys, read_tenants
 from toolgate.tenancy.layer import Layer, LayerKey
 from toolgate.tenancy.parts import EVERYONE, KEYS, TENANT
@@ -93,6 +93,7 @@ def _everyone(connection: Connection) -> Everyone:
         layers=MappingProxyType(_layers(connection, ("",)).get("", {})),
         personas=MappingProxyType(_personas(connection)),
         policies=MappingProxyType(_pairs(policies)),
+        rates=MappingProxyType(limits.read_rates(connection, ("",)).get("", {})),
     )
 
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 
+from toolgate.spec.cost import plain
 from toolgate.tenancy.changes import (
     AddKey,
     Change,
     MarkRelations,
+    SetBudget,
     SetPolicyModule,
     SetRelations,
 )
@@ -45,6 +47,8 @@ def details_of(change: Change) -> dict[str, Any]:
                 "length": len(text),
                 "sha256": hashlib.sha256(encoded).hexdigest(),
             }
+        case SetBudget(tenant, metric, int(most)):
+            return {"tenant": tenant, "metric": metric, "most": plain(most)}
         case SetRelations() | MarkRelations():
             fields: Mapping[str, Any] = msgspec.structs.asdict(change)
             listed = {part: [str(one) for one in fields[part]] for part in ("add", "remove")}

@@ -1,4 +1,4 @@
-"""Who changed what, when and why. Written with the change itself, or neither is."""
+"""Who changed, did or was refused what, when and why. Written with it, or neither is."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,6 +6,10 @@ from typing import Any
 import msgspec
 
 LIBRARY = "library"
+# What is noted beside changes: how a side effect ended, a page of other calls, a refusal.
+ENDED = "call.ended"
+PAGE = "calls.page"
+REFUSED = "call.refused"
 
 
 class Actor(msgspec.Struct, frozen=True):
@@ -16,7 +20,7 @@ class Actor(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """One change on record. `tenant` is empty where it concerns everyone."""
+    """One thing on record. `tenant` is empty where it concerns everyone."""
 
     id: int
     at_ns: int
@@ -25,3 +29,42 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str
     change: str
     details: Mapping[str, Any]
+
+
+class Seal(msgspec.Struct, frozen=True, kw_only=True):
+    """One link of a tenant's chain: its hash is over the one before and the records in it."""
+
+    tenant: str
+    number: int
+    at_ns: int
+    records: int
+    first_id: int
+    last_id: int
+    hash: str
+
+
+class Anchor(msgspec.Struct, frozen=True):
+    """The newest link of a tenant's chain, to be kept where nobody who writes the log can write."""
+
+    tenant: str
+    number: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.hash}"
+
+
+class Proof(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of looking at everything: it holds where there are no problems."""
+
+    records: int = 0
+    seals: int = 0
+    pages: int = 0
+    # Records that the next seal will take in, and anything before a seal can tell.
+    unsealed: int = 0
+    problems: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was changed, as far as the chain and the anchors can tell."""
+        return not self.problems

@@ -17,6 +17,15 @@ class Mode(StrEnum):
     LISTED = "listed"
 
 
+class NewerMessages(StrEnum):
+    """What an agent does when newer messages wait before a call that cannot be taken back."""
+
+    SUPERSEDE = "supersede"  # nothing runs; the newer turn takes its place
+    ABSORB = "absorb"  # the turn takes them in, and goes on
+    FORCE_COMPLETE = "force_complete"  # the turn goes on
+    QUEUE = "queue"  # the turn goes on; they are a turn of their own, with a group of its own
+
+
 class Activation(msgspec.Struct, frozen=True):
     """One tool in one capsule: switched on or off, with the agent's overrides."""
 
@@ -29,6 +38,7 @@ class Capsule(msgspec.Struct, frozen=True):
 
     mode: Mode = Mode.ALL
     activations: Mapping[str, Activation] = MappingProxyType({})
+    newer_messages: NewerMessages = NewerMessages.SUPERSEDE
 
     def has(self, tool: str) -> bool:
         """Whether this tool is in the capsule."""

@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from toolgate.tenancy.capsule import NO_OVERRIDES, Mode
+from toolgate.spec.tool import RateLimit
+from toolgate.tenancy.capsule import NO_OVERRIDES, Mode, NewerMessages
 from toolgate.tenancy.keys import Key
 from toolgate.tenancy.layer import Layer
 from toolgate.tenancy.relation import Relation
@@ -38,6 +39,14 @@ class SetAgent(msgspec.Struct, frozen=True):
     tenant: str
     agent: str
     mode: Mode | None = Mode.ALL
+
+
+class SetNewerMessages(msgspec.Struct, frozen=True):
+    """What an agent does about newer messages. There must be one."""
+
+    tenant: str
+    agent: str
+    newer_messages: NewerMessages
 
 
 class SetActivation(msgspec.Struct, frozen=True):
@@ -118,6 +127,30 @@ class SetPolicyModule(msgspec.Struct, frozen=True):
     text: str | None
 
 
+class SetPlan(msgspec.Struct, frozen=True):
+    """A tenant's budget plan; `None` leaves it to the settings."""
+
+    tenant: str
+    plan: str | None
+
+
+class SetBudget(msgspec.Struct, frozen=True):
+    """The most of a metric in a month, in millionths; `None` takes the budget away."""
+
+    tenant: str
+    metric: str
+    most: int | None
+
+
+class SetRateLimit(msgspec.Struct, frozen=True):
+    """So many calls in a time, of a tenant (empty: of each), a persona, a tool (empty: of all)."""
+
+    tenant: str
+    persona: str
+    tool: str
+    limit: RateLimit | None
+
+
 class AddKey(msgspec.Struct, frozen=True):
     """A key's digest and what it is bound to, which must be on record."""
 
@@ -139,6 +172,7 @@ Change = (
     | SetTenantFlag
     | AddTenant
     | SetAgent
+    | SetNewerMessages
     | SetActivation
     | RemoveAgent
     | SetLayer
@@ -147,6 +181,9 @@ Change = (
     | SetRelations
     | MarkRelations
     | SetPolicyModule
+    | SetPlan
+    | SetBudget
+    | SetRateLimit
     | AddKey
     | FirstKeys
     | RevokeKey

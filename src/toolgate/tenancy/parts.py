@@ -16,6 +16,7 @@ from toolgate.tenancy.changes import (
     SetLayer,
     SetPersona,
     SetPolicyModule,
+    SetRateLimit,
     SetRelations,
     SetRestriction,
     SetToolFlag,
@@ -41,7 +42,7 @@ def _parts(change: Change) -> tuple[str, ...]:
             return (KEYS,)
         case SetToolFlag() | SetPersona() | SetRestriction() | SetPolicyModule():
             return (EVERYONE,)
-        case SetLayer(tenant=""):
+        case SetLayer(tenant="") | SetRateLimit(tenant=""):
             return (EVERYONE,)
         case SetRelations() | MarkRelations():
             return (TENANT + change.tenant, RELATIONS + change.tenant)

@@ -8,7 +8,7 @@ from toolgate.errors import InvalidRequest
 from toolgate.identity import plain
 from toolgate.tenancy import keys, names
 from toolgate.tenancy.audit import Record
-from toolgate.tenancy.capsule import NO_OVERRIDES, Mode
+from toolgate.tenancy.capsule import NO_OVERRIDES, Mode, NewerMessages
 from toolgate.tenancy.changes import (
     AddKey,
     AddTenant,
@@ -17,10 +17,12 @@ from toolgate.tenancy.changes import (
     RevokeKey,
     SetActivation,
     SetAgent,
+    SetNewerMessages,
     SetTenantFlag,
     SetToolFlag,
 )
 from toolgate.tenancy.keys import FreshKey, Role
+from toolgate.tenancy.limiting import Limiting
 from toolgate.tenancy.relating import Relating
 from toolgate.tenancy.rules import Rules
 
@@ -29,7 +31,7 @@ _MOST_RECORDS = 1_000
 E = TypeVar("E", bound=StrEnum)
 
 
-class Tenancy(Rules, Relating):
+class Tenancy(Rules, Relating, Limiting):
     """Holds the world in memory. A change is stored first and seen at once afterwards."""
 
     async def refresh(self) -> bool:
@@ -80,6 +82,23 @@ class Tenancy(Rules, Relating):
         await self._put(
             AddTenant(plain("tenant", tenant)),
             SetAgent(tenant, plain("agent", agent), _one_of(Mode, mode)),
+        )
+
+    async def set_newer_messages(
+        self,
+        tenant: str,
+        agent: str,
+        newer_messages: NewerMessages
+        | Literal["supersede", "absorb", "force_complete", "queue"],
+    ) -> None:
+        """What an agent does when newer messages wait before a call that cannot be taken back.
+
+        A new agent is put on record.
+        """
+        await self._put(
+            AddTenant(plain("tenant", tenant)),
+            SetAgent(tenant, plain("agent", agent), None),
+            SetNewerMessages(tenant, agent, _one_of(NewerMessages, newer_messages)),
         )
 
     async def activate(

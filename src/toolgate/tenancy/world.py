@@ -5,11 +5,15 @@ from types import MappingProxyType
 
 import msgspec
 
+from toolgate.spec.tool import RateLimit
 from toolgate.tenancy.capsule import EVERYTHING, Capsule
 from toolgate.tenancy.keys import Key
 from toolgate.tenancy.layer import Layer, LayerKey
 from toolgate.tenancy.persona import UNLISTED, Persona
 
+# A persona and a tool; empty means all of them together.
+RateKey = tuple[str, str]
+_NO_RATES: Mapping[RateKey, RateLimit] = MappingProxyType({})
 _NO_LAYERS: Mapping[LayerKey, Layer] = MappingProxyType({})
 
 
@@ -21,6 +25,8 @@ class Everyone(msgspec.Struct, frozen=True, kw_only=True):
     personas: Mapping[str, Persona] = MappingProxyType({})
     # Rego modules that are kept in the store, by name.
     policies: Mapping[str, str] = MappingProxyType({})
+    # For each tenant that has none of its own.
+    rates: Mapping[RateKey, RateLimit] = _NO_RATES
 
 
 class Tenant(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +38,10 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
     # The revision of the last change of its relations, and how fresh to read those kept elsewhere.
     relations: int = 0
     relations_token: str = ""
+    # The budget plan, empty for the one that the settings name; and the most of each metric.
+    plan: str = ""
+    budgets: Mapping[str, int] = MappingProxyType({})
+    rates: Mapping[RateKey, RateLimit] = _NO_RATES
 
 
 NOBODY = Tenant()

@@ -21,9 +21,13 @@ from toolgate.tenancy.changes import (
     RevokeKey,
     SetActivation,
     SetAgent,
+    SetBudget,
     SetLayer,
+    SetNewerMessages,
     SetPersona,
+    SetPlan,
     SetPolicyModule,
+    SetRateLimit,
     SetRelations,
     SetRestriction,
     SetTenantFlag,
@@ -104,6 +108,16 @@ def _agent(change: SetAgent, records: Records) -> None:
 
 
 @apply.register
+def _newer_messages(change: SetNewerMessages, records: Records) -> None:
+    capsules = records.said.get(change.tenant, NOBODY).capsules
+    capsule = capsules.get(change.agent)
+    if capsule is None:
+        raise InvalidRequest(f"There is no agent {change.agent!r}; nothing was changed.")
+    capsule = replace(capsule, newer_messages=change.newer_messages)
+    records.say(change.tenant, capsules=_put(capsules, change.agent, capsule))
+
+
+@apply.register
 def _activation(change: SetActivation, records: Records) -> None:
     capsules = records.said.get(change.tenant, NOBODY).capsules
     capsule = capsules.get(change.agent)
@@ -112,7 +126,7 @@ def _activation(change: SetActivation, records: Records) -> None:
     overrides: Mapping[str, Any] = MappingProxyType(copy.deepcopy(dict(change.overrides)))
     activation = Activation(change.enabled, overrides)
     active = _put(capsule.activations, change.tool, activation)
-    changed = _put(capsules, change.agent, Capsule(capsule.mode, active))
+    changed = _put(capsules, change.agent, replace(capsule, activations=active))
     records.say(change.tenant, capsules=changed)
 
 
@@ -171,3 +185,25 @@ def _mark(change: MarkRelations, records: Records) -> None:
 def _policy(change: SetPolicyModule, records: Records) -> None:
     policies = _put(records.everyone.policies, change.name, change.text)
     records.everyone = replace(records.everyone, policies=policies)
+
+
+@apply.register
+def _plan(change: SetPlan, records: Records) -> None:
+    if change.tenant in records.on_record:
+        records.say(change.tenant, plan=change.plan or "")
+
+
+@apply.register
+def _budget(change: SetBudget, records: Records) -> None:
+    budgets = records.said.get(change.tenant, NOBODY).budgets
+    records.say(change.tenant, budgets=_put(budgets, change.metric, change.most))
+
+
+@apply.register
+def _rate_limit(change: SetRateLimit, records: Records) -> None:
+    whose = records.said.get(change.tenant, NOBODY) if change.tenant else records.everyone
+    rates = _put(whose.rates, (change.persona, change.tool), change.limit)
+    if change.tenant:
+        records.say(change.tenant, rates=rates)
+    else:
+        records.everyone = replace(records.everyone, rates=rates)

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from toolgate.ledger.outputs import Outputs
 from toolgate.tools.executor.echo import echo
+from toolgate.tools.executor.read_output import read_output
 from toolgate.tools.executor.timestamp import timestamp
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
@@ -19,6 +21,15 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "timestamp": timestamp,
     }
 )
+
+
+# Those that this version can run.
+IMPLEMENTED = frozenset({*FUNCTIONS, "read_output"})
+
+
+def functions(outputs: Outputs) -> Mapping[str, Callable[..., Any]]:
+    """All of them, with those that stand on a part of the house."""
+    return MappingProxyType({**FUNCTIONS, "read_output": read_output(outputs)})
 
 
 class Seed(NamedTuple):

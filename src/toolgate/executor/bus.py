@@ -1,0 +1,129 @@
+"""Who hears what happens: the turn that a call belongs to, and whoever subscribes."""
+
+import asyncio
+import inspect
+import logging
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any, Self
+
+from toolgate import clock
+from toolgate.call import Call, Event, Turn
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.events import event_of
+
+log = logging.getLogger("toolgate.events")
+LOST = "events.lost"
+_MOST_HELD = 1_000
+# A turn that takes longer to be told does not hold up its own call.
+_PATIENCE = 1.0
+
+
+class Subscription(AsyncIterator[Event]):
+    """Events as they come, from the moment this was made: `async for event in gate.events()`.
+
+    Who reads too slowly loses the oldest, and is told how many by an event `events.lost`.
+    """
+
+    def __init__(self, tenant: str | None, most: int) -> None:
+        self._tenant = tenant
+        self._held: deque[Event] = deque()
+        self._most = most
+        self._lost = 0
+        self._is_over = False
+        self._news = asyncio.Event()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._held:
+            if self._is_over:
+                raise StopAsyncIteration
+            self._news.clear()
+            await self._news.wait()
+        if self._lost:
+            lost, self._lost = self._lost, 0
+            return _lost(lost, self._tenant or "")
+        return self._held.popleft()
+
+    def put(self, event: Event) -> None:
+        """Keep it for whoever reads here."""
+        if self._is_over or (self._tenant is not None and event.tenant != self._tenant):
+            return
+        if len(self._held) >= self._most:
+            self._held.popleft()
+            self._lost += 1
+        self._held.append(event)
+        self._news.set()
+
+    def close(self) -> None:
+        """No more comes; what is held can still be read."""
+        self._is_over = True
+        self._news.set()
+
+
+class Bus:
+    """Tells what happens in this process. Nobody who listens can hold up or fail a call."""
+
+    def __init__(self) -> None:
+        # Weakly: who lets go of a subscription has ended it.
+        self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
+
+    def subscribe(self, tenant: str | None = None, *, most: int = _MOST_HELD) -> Subscription:
+        """Events of one tenant, or of all."""
+        made = Subscription(tenant, most)
+        self._subscriptions.add(made)
+        return made
+
+    def close(self) -> None:
+        """Every subscription comes to its end."""
+        for one in self._subscriptions:
+            one.close()
+
+    async def tell(self, call: Call, entry: Entry) -> None:
+        """A side effect is in this state now; a pure call is not spoken of."""
+        turn = call.turn
+        if not self._subscriptions and (turn is None or turn.emit is None):
+            return
+        event = event_of(entry, clock.unix_ns())
+        if event is not None:
+            await self.publish(event, turn)
+
+    async def publish(self, event: Event, turn: Turn | None = None) -> None:
+        """To those who subscribed, then to the turn."""
+        for one in self._subscriptions:
+            one.put(event)
+        if turn is not None and turn.emit is not None:
+            await _emit(turn, event)
+
+
+async def _emit(turn: Turn, event: Event) -> None:
+    assert turn.emit is not None  # noqa: S101  its caller has looked
+    try:
+        told: Any = turn.emit(event)
+        if inspect.isawaitable(told):
+            async with asyncio.timeout(_PATIENCE):
+                await told
+    except Exception as error:  # noqa: BLE001  the turn's trouble is not the call's
+        log.warning(
+            "the turn could not be told of %s of call %s (%s)",
+            event.kind,
+            event.call_id,
+            type(error).__name__,
+        )
+
+
+def _lost(number: int, tenant: str) -> Event:
+    now = clock.unix_ns()
+    return Event(
+        id=f"evt_lost_{now:x}",
+        kind=LOST,
+        at_ns=now,
+        tenant=tenant,
+        agent="",
+        tool="",
+        call_id="",
+        payload={"lost": number},
+    )

@@ -1,0 +1,77 @@
+"""A call on record as what it was: who called, in which turn, how it was asked for, with what."""
+
+from typing import Any, cast
+
+import msgspec
+import orjson
+
+from toolgate.call import Asked, Caller, Delegation, Planned, Turn
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.history import owner_of
+from toolgate.spec.document import sha256
+from toolgate.spec.secret import HIDDEN
+
+
+def caller_of(entry: Entry) -> Caller:
+    """Who called. A task that was handed on is still its first agent's."""
+    first = entry.scope.partition("/")[0]
+    handed_on = bool(first) and first != entry.agent
+    return Caller(
+        tenant=entry.tenant,
+        agent=entry.agent,
+        user=entry.user,
+        persona=entry.persona,
+        session=entry.session,
+        delegation=(Delegation(by=first),) if handed_on else (),
+    )
+
+
+def is_of(entry: Entry, caller: Caller) -> bool:
+    """Whether it is this caller's own: its user's, by its agent or one that got the task from it."""
+    return entry.tenant == caller.tenant and entry.scope.startswith(f"{owner_of(caller)}/")
+
+
+def turn_of(entry: Entry) -> Turn | None:
+    """The turn it belonged to, which nobody listens to any more."""
+    return Turn(group=entry.turn_group, id=entry.turn_id) if entry.turn_group else None
+
+
+def asked_of(entry: Entry) -> Asked:
+    """How it was asked for."""
+    return Asked(
+        key=entry.key if entry.scope.endswith("/key") else "",
+        kind=entry.caller_kind,
+        chain=entry.chain,
+        chain_index=entry.chain_index,
+        planned=msgspec.json.decode(entry.planned, type=Planned) if entry.planned else None,
+        again_of=entry.again_of,
+        undo_of=entry.undo_of,
+    )
+
+
+def whole_args(entry: Entry) -> dict[str, Any] | None:
+    """The arguments as they were; `None` where they were too large to keep, or hold a secret."""
+    if not entry.args or sha256(entry.args) != entry.args_hash:
+        return None
+    return orjson.loads(entry.args)
+
+
+def known_args(entry: Entry) -> dict[str, Any]:
+    """Those arguments that are on record: what was hidden is not there."""
+    return _without_hidden(orjson.loads(entry.args)) if entry.args else {}
+
+
+def _without_hidden(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {name: _without_hidden(of) for name, of in fields.items() if not _hides(of)}
+    if isinstance(value, list):
+        return [_without_hidden(of) for of in cast("list[Any]", value)]
+    return value
+
+
+def _hides(value: Any) -> bool:
+    """A list that lacks one item would have the others at wrong places."""
+    if isinstance(value, list):
+        return any(map(_hides, cast("list[Any]", value)))
+    return isinstance(value, str) and HIDDEN in value

@@ -1,0 +1,86 @@
+"""Takes secrets out of what is logged or stored: known ones, and those that tell themselves.
+
+Known are texts that settings name or a call's schema marks. A password in an address, a bearer
+token and the value of a header such as `Authorization` are known by where they stand.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Self, cast
+from urllib.parse import quote
+
+import orjson
+
+from toolgate.spec.secret import HIDDEN
+
+# Shorter texts stand in any sentence, whatever the secret is.
+_LEAST = 6
+_HEADERS = (
+    "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token",
+)  # fmt: skip
+_USER = r"(?<=://)[^/\s\"'@?#<>\\]+(?=@)"
+# A digit among them: `a basic understanding` is no credential.
+_SCHEME = r"(?i:\b(?:bearer|basic)\s+)(?=[^\s\"]*[0-9])[\w.~+/-]{8,}=*"
+_NAMED = '(?i:"(?:' + "|".join(_HEADERS) + ')")'
+_PLACED = re.compile(f"{_USER}|{_SCHEME}")
+_PLACED_RAW = re.compile(f"{_USER}|{_SCHEME}|{_NAMED}".encode())
+
+
+class Redactor:
+    """Replaces secrets in texts and in JSON. What holds none is handed back as it is."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._known = frozenset(text for text in known if len(text) >= _LEAST)
+        # The longest first, so that no secret hides the rest of one that it begins.
+        forms = {form for text in self._known for form in _forms(text)}
+        self._texts = tuple(sorted(forms, key=len, reverse=True))
+        self._raws = tuple(form.encode("utf-8", "replace") for form in self._texts)
+
+    def knowing(self, more: Iterable[str]) -> Self:
+        """This one, with more known secrets."""
+        added = {text for text in more if len(text) >= _LEAST} - self._known
+        return type(self)(self._known | added) if added else self
+
+    def text(self, text: str) -> str:
+        """A text without secrets."""
+        for known in self._texts:
+            if known in text:
+                text = text.replace(known, HIDDEN)
+        return _PLACED.sub(_hidden, text)
+
+    def raw(self, raw: bytes) -> bytes:
+        """JSON without secrets."""
+        if any(known in raw for known in self._raws) or _PLACED_RAW.search(raw) is not None:
+            return orjson.dumps(self.value(orjson.loads(raw)))
+        return raw
+
+    def value(self, value: Any) -> Any:
+        """A JSON value without secrets, its names included."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            fields = cast("dict[str, Any]", value)
+            return {
+                self.value(name): HIDDEN if str(name).lower() in _HEADERS else self.value(of)
+                for name, of in fields.items()
+            }
+        if isinstance(value, list):
+            return [self.value(of) for of in cast("list[Any]", value)]
+        if isinstance(value, (int, float)) and repr(value) in self._known:
+            return HIDDEN
+        return value
+
+
+def _forms(text: str) -> Iterator[str]:
+    """As it stands, as JSON writes it, and as an address does."""
+    yield text
+    yield orjson.dumps(text.encode("utf-8", "replace").decode()).decode()[1:-1]
+    yield quote(text.encode("utf-8", "replace"), safe="")
+
+
+def _hidden(found: re.Match[str]) -> str:
+    scheme, space, _ = found[0].partition(" ")
+    return f"{scheme} {HIDDEN}" if space else HIDDEN
+
+
+PLAIN = Redactor()

@@ -1,0 +1,174 @@
+"""Claims and ends on PostgreSQL: one statement each, so that one round trip is one transaction."""
+
+import asyncio
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from toolgate import clock
+from toolgate.crash import crash_here
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.journal import Begun, Ended
+from toolgate.ledger.machine import Action
+from toolgate.ledger.state import State, before
+from toolgate.store.claiming import Terms, by_id, claim, started
+from toolgate.store.database import Statements
+from toolgate.store.ending import ENDING, ending_values, guard_values, window_ns
+from toolgate.store.owner import Owner
+from toolgate.store.rows import COLUMNS, row_of
+from toolgate.store.told import AUDIT, OUTBOX, audit_values, outbox_values
+
+_NOW = "(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint"
+# Given as a span; the server knows what time it is.
+_SPANS = frozenset({"lease_ns", "expires_ns"})
+_LEASE, _EXPIRES = COLUMNS.index("lease_ns"), COLUMNS.index("expires_ns")
+_BEFORE = {state: [one.value for one in sorted(before(state))] for state in State}
+
+
+def _claim(*, outbox: bool) -> str:
+    values = ", ".join(
+        f"{_NOW} + ${at}::bigint" if name in _SPANS else f"${at}"
+        for at, name in enumerate(COLUMNS, 1)
+    )
+    claimed = (
+        f"INSERT INTO tool_execution_log ({', '.join(COLUMNS)}) VALUES ({values}) "  # noqa: S608
+        "ON CONFLICT DO NOTHING RETURNING lease_ns, expires_ns"
+    )
+    if not outbox:
+        return claimed
+    return (
+        f"WITH claimed AS ({claimed}), "  # noqa: S608
+        f"told AS (INSERT INTO outbox ({', '.join(OUTBOX)}) "
+        f"SELECT {_typed(OUTBOX, len(COLUMNS) + 1)} FROM claimed) "
+        "SELECT lease_ns, expires_ns FROM claimed"
+    )
+
+
+def _typed(columns: tuple[str, ...], first: int) -> str:
+    """As `_marks`, where no table says what a parameter is."""
+    types = {"at_ns": "bigint", "details": "text::json"}
+    return ", ".join(
+        f"${first + at}::{types.get(name, 'text')}" for at, name in enumerate(columns)
+    )
+
+
+def _end(*, outbox: bool, charges: bool) -> str:
+    first = len(ENDING) + 1
+    sets = ", ".join(f"{name} = ${at}" for at, name in enumerate(ENDING, 1))
+    ended = (
+        f"UPDATE tool_execution_log SET {sets}, lease_ns = NULL, ended_ns = {_NOW}, "  # noqa: S608
+        f"undo_until_ns = {_NOW} + ${first}::bigint "
+        f"WHERE call_id = ${first + 1} AND tenant_id = ${first + 2} AND fence = ${first + 3} "
+        f"AND state = ANY(${first + 4}::text[]) RETURNING wanted_by"
+    )
+    first += 5
+    parts = [
+        f"ended AS ({ended})",
+        f"noted AS (INSERT INTO audit_log ({', '.join(AUDIT)}) "
+        f"SELECT {_typed(AUDIT, first)} FROM ended)",
+    ]
+    first += len(AUDIT)
+    if charges:
+        parts.append(
+            "spent AS (UPDATE budget_leases SET spent = spent + charge.amount "
+            f"FROM ended, unnest(${first}::text[], ${first + 1}::bigint[]) AS charge(id, amount) "
+            "WHERE budget_leases.id = charge.id)"
+        )
+        first += 2
+    if outbox:
+        parts.append(
+            f"told AS (INSERT INTO outbox ({', '.join(OUTBOX)}) "
+            f"SELECT {_typed(OUTBOX, first)} FROM ended)"
+        )
+    return f"WITH {', '.join(parts)} SELECT wanted_by FROM ended"
+
+
+_CLAIMS = {outbox: _claim(outbox=outbox) for outbox in (False, True)}
+_ENDS = {
+    (outbox, charges): _end(outbox=outbox, charges=charges)
+    for outbox in (False, True)
+    for charges in (False, True)
+}
+
+
+class PostgresCalls:
+    """The two writes around a side effect."""
+
+    def __init__(self, database: Statements, owner: Owner, *, ttl_ns: int, outbox: bool) -> None:
+        self._database = database
+        self._owner = owner
+        self._ttl_ns = ttl_ns
+        self._outbox = outbox
+        # Claims whose caller went away while they were made.
+        self._left: dict[str, asyncio.Task[Begun]] = {}
+
+    async def begin(self, entry: Entry, *, may_start: bool) -> Begun:
+        """Who is cancelled meanwhile does not take the claim back: it is made, or it fails."""
+        claiming = asyncio.ensure_future(self._begin(entry, may_start=may_start))
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            if not claiming.done():
+                self._left[entry.call_id] = claiming
+                claiming.add_done_callback(partial(self._forget, entry.call_id))
+            raise
+
+    async def _begin(self, entry: Entry, *, may_start: bool) -> Begun:
+        again = False
+        if may_start and not entry.approval:
+            new = started(entry, self._owner, 0, self._ttl_ns)
+            values = row_of(new)
+            told = outbox_values(new, clock.unix_ns()) if self._outbox else None
+            rows, again = await self._database.run(
+                _CLAIMS[told is not None], values if told is None else (*values, *told)
+            )
+            if rows:
+                crash_here("CP4")
+                lease_ns, expires_ns = rows[0]
+                new = msgspec.structs.replace(new, lease_ns=lease_ns, expires_ns=expires_ns)
+                return Begun(new, Action.RUN)
+        terms = Terms(self._owner, self._ttl_ns, self._outbox, may_start, again)
+        return await self._database.write(lambda connection: claim(connection, entry, terms))
+
+    async def end(self, entry: Entry) -> Ended:
+        """Only its owner can end it, only as long as it is, and only once."""
+        left = self._left.get(entry.call_id)
+        if left is not None:
+            # Else the end could come before the beginning.
+            await asyncio.wait([left])
+        now = clock.unix_ns()
+        values: list[Any] = [
+            *ending_values(entry),
+            window_ns(entry),
+            *guard_values(entry),
+            _BEFORE[entry.state],
+            *audit_values(entry, now),
+        ]
+        if entry.charges:
+            values += [[one for one, _ in entry.charges], [amount for _, amount in entry.charges]]
+        told = outbox_values(entry, now) if self._outbox else None
+        if told is not None:
+            values += told
+        crash_here("CP7")
+        rows, again = await self._database.run(
+            _ENDS[told is not None, bool(entry.charges)], values
+        )
+        if rows:
+            return Ended(accepted=True, wanted_by=rows[0][0])
+        return await self._ended_before(entry) if again else Ended(accepted=False)
+
+    async def _ended_before(self, entry: Entry) -> Ended:
+        """The answer to the first attempt was lost: nobody else has this fence."""
+        found = await self._database.read(
+            lambda connection: by_id(connection, entry.tenant, entry.call_id)
+        )
+        if found is None or (found.fence, found.state) != (entry.fence, entry.state):
+            return Ended(accepted=False)
+        return Ended(accepted=True, wanted_by=found.wanted_by)
+
+    def _forget(self, call_id: str, claiming: "asyncio.Task[Begun]") -> None:
+        self._left.pop(call_id, None)
+        if not claiming.cancelled():
+            # Nobody is there to hear of it; the row, if there is one, is found when its lease ends.
+            claiming.exception()

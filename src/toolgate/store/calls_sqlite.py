@@ -1,0 +1,94 @@
+"""Claims and ends on SQLite: a few fixed statements on the driver itself, in the writer's turn."""
+
+from sqlalchemy import Connection
+
+from toolgate import clock
+from toolgate.crash import crash_here
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.journal import Begun, Ended
+from toolgate.ledger.machine import Action
+from toolgate.ledger.state import State, before
+from toolgate.store.claiming import Terms, claim, started
+from toolgate.store.database import Database
+from toolgate.store.ending import ENDING, ending_values, guard_values, window_ns
+from toolgate.store.owner import Owner
+from toolgate.store.readers import driver_of
+from toolgate.store.rows import COLUMNS, row_of
+from toolgate.store.told import AUDIT, OUTBOX, audit_values, outbox_values
+
+
+def _insert(table: str, columns: tuple[str, ...]) -> str:
+    marks = ", ".join("?" * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
+
+
+_CLAIM = _insert("tool_execution_log", COLUMNS) + " ON CONFLICT DO NOTHING"
+_AUDIT = _insert("audit_log", AUDIT)
+_OUTBOX = _insert("outbox", OUTBOX)
+_CHARGE = "UPDATE budget_leases SET spent = spent + ? WHERE id = ?"
+_SET = ", ".join(f"{column} = ?" for column in ENDING)
+_END = {
+    state: (
+        f"UPDATE tool_execution_log SET {_SET}, lease_ns = NULL, ended_ns = ?, undo_until_ns = ? "  # noqa: S608
+        "WHERE call_id = ? AND tenant_id = ? AND fence = ? "
+        f"AND state IN ({', '.join(repr(one.value) for one in sorted(before(state)))}) "
+        "RETURNING wanted_by"
+    )
+    for state in State
+}
+
+
+class SqliteCalls:
+    """The two writes around a side effect."""
+
+    def __init__(self, database: Database, owner: Owner, *, ttl_ns: int, outbox: bool) -> None:
+        self._database = database
+        self._owner = owner
+        self._ttl_ns = ttl_ns
+        self._outbox = outbox
+
+    async def begin(self, entry: Entry, *, may_start: bool) -> Begun:
+        """One insert that can conflict; only then the rows are looked at."""
+
+        def work(connection: Connection) -> Begun:
+            if may_start and not entry.approval:
+                driver = driver_of(connection)
+                now = clock.unix_ns()
+                new = started(entry, self._owner, now, self._ttl_ns)
+                if driver.execute(_CLAIM, row_of(new)).rowcount:
+                    crash_here("CP4")
+                    if self._outbox and (told := outbox_values(new, now)):
+                        driver.execute(_OUTBOX, told)
+                    return Begun(new, Action.RUN)
+            terms = Terms(self._owner, self._ttl_ns, self._outbox, may_start)
+            return claim(connection, entry, terms)
+
+        return await self._database.write(work)
+
+    async def end(self, entry: Entry) -> Ended:
+        """Only its owner can end it, only as long as it is, and only once."""
+
+        def work(connection: Connection) -> Ended:
+            driver = driver_of(connection)
+            now = clock.unix_ns()
+            window = window_ns(entry)
+            found = driver.execute(
+                _END[entry.state],
+                (
+                    *ending_values(entry),
+                    now,
+                    None if window is None else now + window,
+                    *guard_values(entry),
+                ),
+            ).fetchone()
+            if found is None:
+                return Ended(accepted=False)
+            crash_here("CP7")
+            driver.execute(_AUDIT, audit_values(entry, now))
+            if self._outbox and (told := outbox_values(entry, now)):
+                driver.execute(_OUTBOX, told)
+            for lease, amount in entry.charges:
+                driver.execute(_CHARGE, (amount, lease))
+            return Ended(accepted=True, wanted_by=found[0])
+
+        return await self._database.write(work)

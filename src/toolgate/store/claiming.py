@@ -1,0 +1,237 @@
+"""What a submitted call makes of the rows that are there, in one transaction on either server."""
+
+from typing import NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.dialects import sqlite
+
+from toolgate.crash import crash_here
+from toolgate.errors import InvalidRequest, StoreUnavailable
+from toolgate.ledger.claims import continued, submitted
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.journal import Begun
+from toolgate.ledger.machine import Action
+from toolgate.ledger.state import State
+from toolgate.store.moment import now_ns
+from toolgate.store.owner import Owner
+from toolgate.store.records import approvals
+from toolgate.store.records import tool_execution_log as log
+from toolgate.store.rows import COLUMNS, SUCCESS, entry_of, row_of
+from toolgate.store.text import storable
+from toolgate.store.told import tell, tell_event
+from toolgate.tenancy.audit import ENDED
+
+# A key that was free is taken a moment later, and the other way round; not three times.
+_TRIES = 3
+
+
+class Terms(NamedTuple):
+    """On whose behalf, and how. `again`: this very intent may be on record, its answer lost."""
+
+    owner: Owner
+    ttl_ns: int
+    outbox: bool
+    may_start: bool = True
+    again: bool = False
+
+
+def started(entry: Entry, owner: Owner, now: int, ttl_ns: int) -> Entry:
+    """A new claim with its intent."""
+    return msgspec.structs.replace(
+        entry,
+        state=State.STARTED,
+        owner=owner.name,
+        fence=1,
+        tried=True,
+        lease_ns=now + owner.lease_ns,
+        expires_ns=now + ttl_ns if entry.key else None,
+    )
+
+
+def claim(connection: Connection, entry: Entry, terms: Terms) -> Begun:
+    """Whatever there is decides; where there is nothing, the entry is started."""
+    for _ in range(_TRIES):
+        begun = _claimed(connection, entry, terms)
+        if begun is not None:
+            return begun
+    raise StoreUnavailable("The store is too busy with this very call. Try again; nothing ran.")
+
+
+def _claimed(connection: Connection, entry: Entry, terms: Terms) -> Begun | None:
+    found = _by_key(connection, entry) if entry.key else None
+    now = now_ns(connection)
+    if found is not None and not _is_waited_for(connection, found, entry):
+        if found.call_id == entry.call_id:
+            return _own(found, terms)
+        begun = submitted(
+            found,
+            entry,
+            now_ns=now,
+            lease_ns=now + terms.owner.lease_ns,
+            owner=terms.owner.name,
+            may_start=terms.may_start,
+        )
+        if begun.action is not Action.FORGET:
+            return begun if _moved(connection, found, begun, terms, now) else None
+        if not (terms.may_start or entry.approval):
+            return Begun(entry, Action.ASK)
+        _free_key(connection, found)
+    if entry.approval:
+        return _on_approval(connection, entry, terms, now)
+    if not terms.may_start:
+        return Begun(entry, Action.ASK)
+    return _inserted(connection, started(entry, terms.owner, now, terms.ttl_ns), terms, now)
+
+
+def _inserted(connection: Connection, entry: Entry, terms: Terms, now: int) -> Begun | None:
+    values = dict(zip(COLUMNS, row_of(entry), strict=True))
+    statement = sqlite.insert(log)
+    if connection.dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql  # noqa: PLC0415  a tenth of a start on SQLite
+
+        statement = postgresql.insert(log)
+    if connection.execute(statement.on_conflict_do_nothing(), values).rowcount:
+        crash_here("CP4")
+        _tell_started(connection, entry, terms, now)
+        return Begun(entry, Action.RUN)
+    found = by_id(connection, entry.tenant, entry.call_id)
+    if found is not None:
+        return _own(found, terms)
+    taken = sa.select(log.c.call_id).where(log.c.call_id == storable(entry.call_id))
+    if connection.execute(taken).first() is not None:
+        raise on_record_already(entry)
+    return None
+
+
+def _own(found: Entry, terms: Terms) -> Begun:
+    """The same id again: this very attempt, whose answer was lost, or a mistake."""
+    mine = found.owner == terms.owner.name and found.fence == 1
+    if terms.again and mine and found.state is State.STARTED:
+        return Begun(found, Action.RUN)
+    raise on_record_already(found)
+
+
+def on_record_already(entry: Entry) -> InvalidRequest:
+    """An id is used once."""
+    return InvalidRequest(f"The call {entry.call_id!r} is on record already; it did not run again.")
+
+
+def _on_approval(connection: Connection, entry: Entry, terms: Terms, now: int) -> Begun:
+    """The approval is used up, and the call that waited for it goes on: both or neither."""
+    column = approvals.c
+    usable = (
+        (column.id == storable(entry.approval))
+        & (column.tenant_id == storable(entry.tenant))
+        & (column.state == "approved")
+        & (column.expires_ns > now)
+    )
+    agreed = connection.execute(
+        sa.select(column.call_id).where(usable).with_for_update()
+    ).scalar_one_or_none()
+    waited = None if agreed is None else by_id(connection, entry.tenant, agreed, lock=True)
+    if waited is None:
+        return Begun(entry, Action.REFUSE)
+    begun = continued(
+        waited,
+        entry,
+        now_ns=now,
+        lease_ns=now + terms.owner.lease_ns,
+        owner=terms.owner.name,
+    )
+    if begun.action is not Action.RUN:
+        return begun
+    expires_ns = now + terms.ttl_ns if begun.entry.key else None
+    begun = Begun(msgspec.structs.replace(begun.entry, expires_ns=expires_ns), Action.RUN)
+    connection.execute(approvals.update().where(usable).values(state="used"))
+    if not write(connection, waited, begun.entry):
+        raise StoreUnavailable("The store changed meanwhile. Try again; nothing ran.")
+    crash_here("CP4")
+    _tell_started(connection, begun.entry, terms, now)
+    return begun
+
+
+def _moved(connection: Connection, found: Entry, begun: Begun, terms: Terms, now: int) -> bool:
+    if begun.entry == found:
+        return True
+    if not write(connection, found, begun.entry):
+        return False
+    if begun.entry.fence != found.fence:
+        change = ENDED if begun.action is Action.PARK else "call.taken"
+        tell(connection, begun.entry, now, outbox=terms.outbox, change=change)
+    return True
+
+
+def _tell_started(connection: Connection, entry: Entry, terms: Terms, now: int) -> None:
+    if terms.outbox:
+        tell_event(connection, entry, now)
+
+
+def write(connection: Connection, found: Entry, entry: Entry) -> bool:
+    """Put the entry in the place of the one that was found, if that is still there."""
+    done = connection.execute(
+        log.update()
+        .where(
+            log.c.call_id == found.call_id,
+            log.c.fence == found.fence,
+            log.c.state == found.state.value,
+        )
+        .values(
+            state=entry.state.value,
+            success=SUCCESS[entry.state],
+            fence=entry.fence,
+            lease_ns=entry.lease_ns,
+            expires_ns=entry.expires_ns,
+            owner=entry.owner,
+            tried=entry.tried,
+            approval_id=storable(entry.approval),
+            turn_id=storable(entry.turn_id),
+            once_scope=storable(entry.scope),
+            once_key=storable(entry.key) or None,
+            wanted_by=storable(entry.wanted_by),
+            error_code=storable(entry.error_code),
+            error_message=storable(entry.error_message),
+            ended_ns=entry.ended_ns,
+        )
+    )
+    return done.rowcount == 1
+
+
+def by_id(connection: Connection, tenant: str, call_id: str, *, lock: bool = False) -> Entry | None:
+    """One row of its own; `lock` it for the rest of the transaction."""
+    asked = sa.select(log).where(
+        log.c.call_id == storable(call_id), log.c.tenant_id == storable(tenant)
+    )
+    row = connection.execute(asked.with_for_update() if lock else asked).first()
+    return None if row is None else entry_of(tuple(row))
+
+
+def _by_key(connection: Connection, entry: Entry) -> Entry | None:
+    row = connection.execute(
+        sa.select(log)
+        .where(
+            log.c.tenant_id == storable(entry.tenant),
+            log.c.once_scope == storable(entry.scope),
+            log.c.once_key == storable(entry.key),
+        )
+        .with_for_update()
+    ).first()
+    return None if row is None else entry_of(tuple(row))
+
+
+def _is_waited_for(connection: Connection, found: Entry, entry: Entry) -> bool:
+    """Whether it is the very call that the approval was asked for."""
+    if not entry.approval or found.state is not State.WAITING:
+        return False
+    asked = sa.select(approvals.c.call_id).where(
+        approvals.c.id == storable(entry.approval),
+        approvals.c.tenant_id == storable(entry.tenant),
+    )
+    return connection.execute(asked).scalar_one_or_none() == found.call_id
+
+
+def _free_key(connection: Connection, found: Entry) -> None:
+    connection.execute(
+        log.update().where(log.c.call_id == found.call_id).values(once_key=None)
+    )

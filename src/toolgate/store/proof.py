@@ -1,0 +1,212 @@
+"""Proves the audit log: every record, seal and page is looked at again, and put out for others."""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator
+from itertools import groupby
+from typing import Any, cast
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolgate.store.audit import digest_of
+from toolgate.store.records import audit_log, audit_seals, call_pages
+from toolgate.store.seals import seal_hash
+from toolgate.tenancy.audit import PAGE, Anchor, Proof, Seal
+
+_AT_ONCE = 500
+# One is enough to know; a few show what kind of thing happened.
+_MOST_TOLD = 20
+_Row = dict[str, Any]
+
+
+def tenants(connection: Connection) -> list[str]:
+    """Whose chains there are, by name; the one that concerns everyone has none."""
+    found = {
+        tenant
+        for table in (audit_log, audit_seals)
+        for (tenant,) in connection.execute(sa.select(table.c.tenant_id).distinct())
+    }
+    return sorted(found)
+
+
+def anchors(connection: Connection, tenant: str | None = None) -> list[Anchor]:
+    """The newest link of each chain."""
+    return [
+        Anchor(name, links[-1].number, links[-1].hash)
+        for name in (tenants(connection) if tenant is None else [tenant])
+        if (links := seals(connection, name))
+    ]
+
+
+def seals(connection: Connection, tenant: str) -> list[Seal]:
+    """A tenant's links, the first one first."""
+    found = connection.execute(
+        sa.select(audit_seals)
+        .where(audit_seals.c.tenant_id == tenant)
+        .order_by(audit_seals.c.number)
+    )
+    return [
+        Seal(**{"tenant" if name == "tenant_id" else name: part for name, part in row.items()})
+        for row in found.mappings()
+    ]
+
+
+def verify(
+    connection: Connection, *, tenant: str | None = None, kept: Collection[str] = ()
+) -> Proof:
+    """Look at everything of one tenant, or of all. `kept`: anchors that have to be in a chain."""
+    records = links = unsealed = pages = 0
+    problems: list[str] = []
+    hashes: set[str] = set()
+    for name in tenants(connection) if tenant is None else [tenant]:
+        chain = _Chain(connection, name)
+        problems += chain.problems()
+        problems += _pages(connection, name)
+        records += chain.records
+        unsealed += chain.unsealed
+        links += len(chain.seals)
+        pages += len(chain.pages)
+        hashes |= {f"{one.number}:{one.hash}" for one in chain.seals}
+        hashes |= {one.hash for one in chain.seals}
+    problems += [
+        f"anchor {anchor} is in no chain: the log was cut off or written anew after it was kept"
+        for anchor in kept
+        if anchor not in hashes
+    ]
+    return Proof(
+        records=records,
+        seals=links,
+        pages=pages,
+        unsealed=unsealed,
+        problems=tuple(problems[:_MOST_TOLD]),
+    )
+
+
+def export(connection: Connection, tenant: str | None = None) -> Iterator[dict[str, Any]]:
+    """Records and seals as they stand, each seal behind its records: enough to verify elsewhere."""
+    for name in tenants(connection) if tenant is None else [tenant]:
+        links = {one.number: one for one in seals(connection, name)}
+        for number, rows in groupby(_rows(connection, name), key=lambda row: row["seal"]):
+            for row in rows:
+                yield {"kind": "record", **_told(row)}
+            if number in links:
+                link = links.pop(number)
+                fields = {field: getattr(link, field) for field in link.__struct_fields__}
+                yield {"kind": "seal", **fields}
+
+
+class _Chain:
+    """One tenant's records against its seals."""
+
+    def __init__(self, connection: Connection, tenant: str) -> None:
+        self._connection = connection
+        self._whose = f"of tenant {tenant!r}" if tenant else "that concern everyone"
+        self._tenant = tenant
+        self.seals = seals(connection, tenant)
+        self.records = self.unsealed = 0
+        self.pages: set[str] = set()
+
+    def problems(self) -> Iterator[str]:
+        """In the order of the chain."""
+        missing = {link.number: link for link in self.seals}
+        yield from self._gaps()
+        before = {one.number: other.hash for other, one in zip(self.seals, self.seals[1:])}  # noqa: B905
+        rows = _rows(self._connection, self._tenant)
+        for number, group in groupby(rows, key=lambda row: row["seal"]):
+            held: list[tuple[int, str]] = []
+            for row in group:
+                yield from self._record(row)
+                held.append((row["id"], row["digest"]))
+            if number is None:
+                self.unsealed += len(held)
+                continue
+            link = missing.pop(number, None)
+            if link is None:
+                yield f"seal {number} of the records {self._whose} is gone; {len(held)} name it"
+            elif held and not _holds(link, before.get(number, ""), held):
+                yield (
+                    f"seal {number} of the records {self._whose} does not hold: it was made for "
+                    f"{link.records} records, {link.first_id} to {link.last_id}; one of them was "
+                    "changed, removed, moved or put between"
+                )
+        for number in missing:
+            yield f"seal {number} of the records {self._whose} has lost all its records"
+
+    def _gaps(self) -> Iterator[str]:
+        for expected, link in enumerate(self.seals, 1):
+            if link.number != expected:
+                yield f"seal {expected} of the records {self._whose} is gone"
+                return
+
+    def _record(self, row: _Row) -> Iterator[str]:
+        self.records += 1
+        if row["details"] is None:
+            yield f"record {row['id']} {self._whose} ({row['change']}) cannot be read"
+            return
+        if row["change"] == PAGE:
+            self.pages.add(row["details"].get("first_call_id", ""))
+        # Of an older version's record, the digest is made when it is sealed.
+        if row["digest"] != digest_of(row) and (row["digest"] or row["seal"] is not None):
+            yield f"record {row['id']} {self._whose} ({row['change']}) was changed"
+
+
+def _holds(link: Seal, before: str, held: list[tuple[int, str]]) -> bool:
+    shape = len(held), held[0][0], held[-1][0]
+    return shape == (link.records, link.first_id, link.last_id) and link.hash == seal_hash(
+        before, link.tenant, link.number, link.at_ns, held
+    )
+
+
+def _pages(connection: Connection, tenant: str) -> Iterator[str]:
+    """The pages of calls, against what was noted when they were written."""
+    noted: dict[str, str] = {}
+    since_ns = None
+    for row in _rows(connection, tenant, change=PAGE):
+        since_ns = row["at_ns"] if since_ns is None else min(since_ns, row["at_ns"])
+        details: _Row = row["details"] or {}
+        # Written again after a lost answer, a page takes its own place.
+        noted[str(details.get("first_call_id"))] = str(details.get("sha256"))
+    pages = connection.execute(
+        sa.select(call_pages)
+        .where(call_pages.c.tenant_id == tenant)
+        .execution_options(yield_per=_AT_ONCE)
+    )
+    for page in pages.mappings():
+        sha256 = noted.pop(page["first_call_id"], None)
+        if sha256 is None:
+            # Pages of an older version were not noted.
+            if since_ns is not None and page["written_ns"] >= since_ns:
+                yield f"the page of calls {page['first_call_id']} was put there by another hand"
+        elif sha256 != hashlib.sha256(page["entries"]).hexdigest():
+            yield f"the page of calls {page['first_call_id']} was changed"
+    for first_call_id in noted:
+        yield f"the page of calls {first_call_id} is gone"
+
+
+def _rows(connection: Connection, tenant: str, change: str = "") -> Iterator[_Row]:
+    column = audit_log.c
+    others = [one for one in column if one is not column.details]
+    asked = sa.select(*others, sa.cast(column.details, sa.Text).label("details"))
+    asked = asked.where(column.tenant_id == tenant)
+    if change:
+        asked = asked.where(column.change == change)
+    # What is not sealed yet comes last, on either server.
+    asked = asked.order_by(column.seal.is_(None), column.seal, column.id)
+    found = connection.execute(asked.execution_options(yield_per=_AT_ONCE))
+    for row in found.mappings():
+        yield {**row, "details": _details(row["details"])}
+
+
+def _details(text: str) -> _Row | None:
+    """`None` where somebody has made it something else."""
+    try:
+        details = json.loads(text)
+    except ValueError:
+        return None
+    return cast("_Row", details) if isinstance(details, dict) else None
+
+
+def _told(row: _Row) -> dict[str, Any]:
+    named = ("id", "at_ns", "who", "why", "change", "details", "digest", "seal")
+    return {"tenant": row["tenant_id"], **{name: row[name] for name in named}}

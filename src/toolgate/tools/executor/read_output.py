@@ -1,0 +1,87 @@
+"""`read_output`: a piece of an output that was too large to be answered at once."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from toolgate.call import Call
+from toolgate.errors import ToolError
+from toolgate.ledger.history import owner_of
+from toolgate.ledger.outputs import Outputs
+
+PREFIX = "out_"
+_PIECE = 20_000
+_MOST = 100_000
+# The longest character in UTF-8: a cut may stand at most one less inside it.
+_LONGEST = 4
+
+
+def read_output(outputs: Outputs) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
+    """The tool, over where outputs are kept."""
+
+    async def read_output(
+        call: Call, reference: str, offset: int = 0, length: int = _PIECE
+    ) -> dict[str, Any]:
+        """Read a piece of an output that was too large to be answered at once.
+
+        Args:
+            reference: what the answer named as `reference`
+            offset: the byte to begin at; `next` of the piece before
+            length: how many bytes to read
+        """
+        if offset < 0 or not 1 <= length <= _MOST:
+            raise ToolError(f"An offset is 0 or more, and a length from 1 to {_MOST:,}.")
+        caller = call.caller
+        # As many bytes more as it takes to see where characters begin and end.
+        before = min(offset, _LONGEST - 1)
+        found = await outputs.piece(
+            caller.tenant,
+            owner_of(caller),
+            _digest(reference),
+            offset=offset - before,
+            length=before + length + _LONGEST,
+        )
+        if found is None:
+            raise ToolError(
+                "There is no such output that you can read. It may have expired: call the tool "
+                "again, or use the reference exactly as it was given."
+            )
+        first, last = _whole(found.content, before, before + length)
+        begin = offset - before + first
+        end = begin + last - first
+        return {
+            "text": found.content[first:last].decode("utf-8", "replace"),
+            "offset": min(begin, found.size),
+            "next": end if end < found.size else None,
+            "size": found.size,
+            "media_type": found.media_type,
+        }
+
+    return read_output
+
+
+def _digest(reference: str) -> str:
+    return "sha256:" + reference.removeprefix(PREFIX) if reference.startswith(PREFIX) else ""
+
+
+def _whole(content: bytes, first: int, last: int) -> tuple[int, int]:
+    """The cut, moved back to where characters begin; it holds at least one of them."""
+    first, last = _start(content, first), _start(content, last)
+    if last <= first < len(content):
+        last = first + 1
+        while last < len(content) and _is_inside(content[last]):
+            last += 1
+    return first, last
+
+
+def _start(content: bytes, at: int) -> int:
+    at = min(at, len(content))
+    least = max(at - _LONGEST + 1, 0)
+    back = at
+    while back > least and back < len(content) and _is_inside(content[back]):
+        back -= 1
+    return back
+
+
+def _is_inside(byte: int) -> bool:
+    """Whether it continues a character."""
+    return byte & 0xC0 == 0x80
