@@ -10,14 +10,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
-from toolgate import configuration, wiring
+from toolgate import configuration, watching, wiring
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.source import Source
 from toolgate.engines.keeper import Keeper
 from toolgate.errors import CatalogError, SettingsInvalid, StoreError
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
+from toolgate.executor.people import People
 from toolgate.executor.provider import Provider
+from toolgate.executor.purses import Purses
+from toolgate.executor.usage import Usage
+from toolgate.executor.recovery import renewing
 from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.gate import Gate
 from toolgate.gate.policy import HISTORY
@@ -25,28 +29,35 @@ from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime
 from toolgate.settings.secrets import known_secrets
 from toolgate.settings.settings import Settings
+from toolgate.sinks.publisher import Publisher
 from toolgate.sources.database import DatabaseSource
 from toolgate.sources.files import FileSource
 from toolgate.sources.http import HttpSource
 from toolgate.spec.redactor import Redactor
 from toolgate.store.announced import Announced
+from toolgate.store.approvals import TableApprovals
+from toolgate.store.budgets import TableBudgets
 from toolgate.store.catalog import CatalogTable, Row
 from toolgate.store.database import Database
 from toolgate.store.decisions import TableDecisions
 from toolgate.store.directory import TableDirectory
 from toolgate.store.history import TableHistory
 from toolgate.store.journal import TableJournal
+from toolgate.store.ledger import TableLedger
 from toolgate.store.migrate import migrate, state
+from toolgate.store.outbox import TableOutbox
 from toolgate.store.outputs import TableOutputs
 from toolgate.store.sqlite import Sqlite
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tools.table import default_catalog, functions
+from toolgate.watching import Watched
 
 log = logging.getLogger("toolgate")
 # How soon a change that another process made is seen here.
 _REFRESH = 0.5
 _REFRESH_SECONDS = 5.0
 _PROBE = 1.0
+_EXPIRE = 5.0
 
 
 T = TypeVar("T", bound=Runtime)
@@ -81,14 +92,18 @@ async def _assembled(
     database = connect(settings)
     stack.push_async_callback(database.close)
     await migrate(database)
+    watch = watching.begin(settings, database, stack)
 
     journal = TableJournal(
         database,
         lease=settings.toolbox.lease,
         ttl=settings.toolbox.default_idempotency_ttl,
+        outbox=bool(settings.events.url),
     )
     journal.start()
     stack.push_async_callback(journal.close)
+    ledger = TableLedger(database, journal.owner, outbox=bool(settings.events.url))
+    _keep_doing(renewing(ledger, settings.toolbox.lease), stack)
     decisions = TableDecisions(database)
     decisions.start()
     stack.push_async_callback(decisions.close)
@@ -99,19 +114,39 @@ async def _assembled(
     outputs.start()
     stack.push_async_callback(outputs.close)
 
+    budgets = TableBudgets(database, journal.owner)
+    purses = Purses(budgets)
+    purses.start()
+    stack.push_async_callback(purses.close)
+
     redactor = Redactor(known_secrets(settings, os.environ))
-    python = PythonProvider(functions(outputs))
+    python = PythonProvider(functions(outputs), concurrency=settings.limits.concurrency)
     stack.callback(python.close)
+    approvals = TableApprovals(database, outbox=bool(settings.events.url))
+    publisher = _publisher(settings, database, stack)
+    people = People(
+        approvals,
+        decide=lambda: gate.decide,
+        world=lambda: tenancy.world,
+        mode=settings.approvals.mode,
+        ttl=settings.approvals.ttl,
+        is_full=None if publisher is None else publisher.is_full,
+    )
+    stack.callback(people.bus.close)
     chain = (
         *built_in(
-            default_timeout=settings.toolbox.default_timeout,
             journal=journal,
+            people=people,
             wait=settings.toolbox.default_wait,
             sessions=history,
             looks_back=lambda: HISTORY in policy.engine.reads,
             outputs=outputs,
             output_limit=settings.toolbox.output_limit,
             redactor=redactor,
+            concurrency=settings.limits.concurrency,
+            waiting=settings.limits.waiting,
+            watch=watch,
+            limits=wiring.limits(settings, lambda: tenancy.world, purses, stack),
         ),
         *extensions,
     )
@@ -121,6 +156,7 @@ async def _assembled(
         default_timeout=settings.toolbox.default_timeout,
         redactor=redactor,
     )
+    stack.push_async_callback(executor.close)
 
     stored = CatalogTable(database)
     await stored.seed([Row(seed.definition, seed.source) for seed in default_catalog()])
@@ -168,7 +204,10 @@ async def _assembled(
     )
     if remote:
         _keep_doing(_probe(gate), stack)
-    return cls(
+    _keep_doing(_expire(approvals), stack)
+    if publisher is not None:
+        _keep_doing(publisher.run(), stack)
+    house = cls(
         catalog=catalog,
         tenancy=tenancy,
         gate=gate,
@@ -176,7 +215,23 @@ async def _assembled(
         journal=journal,
         functions=python,
         decisions=decisions,
+        people=people,
+        watch=watching.told(watch, settings, Watched(database, journal, decisions, chain)),
+        ledger=ledger,
+        lease=settings.toolbox.lease,
+        most_calls=settings.toolbox.max_batch_size,
+        parallel_mutations=settings.toolbox.parallel_mutations,
+        usage=Usage(
+            budgets,
+            purses,
+            lambda: tenancy.world,
+            default_plan=settings.limits.default_plan,
+        ),
     )
+    # The last to begin is the first to end: nothing is taken over once the house closes.
+    house.recovery.start()
+    stack.push_async_callback(house.recovery.close)
+    return house
 
 
 async def store_state(settings: Settings) -> Literal["current", "empty", "old"]:
@@ -259,6 +314,35 @@ async def _probe(gate: Gate) -> None:
     while True:
         await asyncio.sleep(_PROBE)
         await gate.probe()
+
+
+async def _expire(approvals: TableApprovals) -> None:
+    """What nobody decided or used in time is shown as such, also where nobody asks."""
+    while True:
+        await asyncio.sleep(_EXPIRE)
+        try:
+            await approvals.sweep()
+        except StoreError as error:
+            log.warning("approvals could not be looked through: %s", error)
+
+
+def _publisher(
+    settings: Settings, database: Database, stack: AsyncExitStack
+) -> Publisher | None:
+    """What sends events, where they are sent to somebody."""
+    if not settings.events.url:
+        return None
+    from toolgate.net.client import HttpClient  # noqa: PLC0415  a tenth of the start's time
+    from toolgate.sinks.webhook import Webhook  # noqa: PLC0415  with it
+
+    secret = os.environ.get(settings.events.secret_env, "")
+    if not secret:
+        raise SettingsInvalid(
+            [f"events.secret_env: the variable {settings.events.secret_env} is empty or not set"]
+        )
+    client = HttpClient()
+    stack.push_async_callback(client.close)
+    return Publisher(TableOutbox(database), Webhook(client, settings.events.url, secret))
 
 
 async def _look_at_files(policy: Keeper, every: float) -> None:

@@ -134,6 +134,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     session: str = ""
     context: Context = NO_CONTEXT
     delegation: tuple[Delegation, ...] = ()
+    # A chain sets it for its steps; what may run there is decided like everything else.
+    kind: CallerKind = CallerKind.DIRECT
 
     def __post_init__(self) -> None:
         """Only names that an operator can set a flag on: `Acme` must not slip past `acme`'s."""
@@ -149,6 +151,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
             raise InvalidRequest("The delegation of a Caller comes from `caller.delegate(…)`.")
         if len(self.delegation) > _MOST_STEPS:
             raise InvalidRequest(f"A task can be handed on {_MOST_STEPS} times, not more.")
+        if type(self.kind) is not CallerKind:
+            raise InvalidRequest("The kind of a Caller is a CallerKind; leave it out.")
 
     def delegate(
         self, agent: str, *, allow: Iterable[str] | None = None, deny: Iterable[str] = ()
@@ -251,6 +255,16 @@ class Grant(msgspec.Struct, frozen=True):
     needs_another: bool = False
 
 
+class Charge(msgspec.Struct, frozen=True):
+    """What is held of a budget for a call: whose lease it is, how much, in millionths, and where in
+    the result the real amount stands, if not here.
+    """
+
+    lease: str
+    amount: int
+    at: str = ""
+
+
 class Call(msgspec.Struct, frozen=True):
     """One call on its way to a provider. It cannot be built without a grant.
 
@@ -274,6 +288,8 @@ class Call(msgspec.Struct, frozen=True):
     downstream_key: str = ""
     # On the monotonic clock, as `until_ns`: how long it took does not depend on the time of day.
     began_ns: int = 0
+    # What its end on record costs.
+    charges: tuple[Charge, ...] = ()
 
     @property
     def kind(self) -> CallerKind:

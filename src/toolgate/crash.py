@@ -5,7 +5,6 @@ Only with `TOOLGATE_CRASH_AT=CP5` in the environment, or `CP5:7` for the seventh
 
 import os
 import signal
-from collections.abc import Callable
 
 POINTS = {
     "CP1": "the request was parsed, nothing stored",
@@ -25,25 +24,25 @@ POINTS = {
 }
 
 
-def _armed(at: str) -> Callable[[str], None]:
+# How often each armed point is still to be passed.
+_left: dict[str, int] = {}
+
+
+def arm(at: str) -> None:
+    """Kill this process when it comes to a point, `CP5`, or to it for the seventh time, `CP5:7`."""
     name, _, times = at.partition(":")
     if name not in POINTS:
         raise ValueError(f"there is no crash point {name!r}")
-    left = int(times or 1)
-
-    def here(point: str) -> None:
-        nonlocal left
-        if point == name:
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    return here
+    _left[name] = int(times or 1)
 
 
-def _unarmed(_point: str) -> None:
-    """Nothing happens."""
+def crash_here(point: str) -> None:
+    """The point of this name is passed."""
+    if _left and point in _left:
+        _left[point] -= 1
+        if _left[point] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
-_AT = os.environ.get("TOOLGATE_CRASH_AT", "")
-crash_here: Callable[[str], None] = _armed(_AT) if _AT else _unarmed
+if _at := os.environ.get("TOOLGATE_CRASH_AT", ""):
+    arm(_at)

@@ -13,6 +13,7 @@
     ├── CallRefused                                       nothing ran
     │   ├── Unauthenticated        unauthenticated
     │   ├── ToolNotFound           tool_not_found         missing and hidden look alike
+    │   ├── CallNotFound           call_not_found         missing and others' look alike
     │   ├── PermissionDenied       permission_denied      with phase and reason
     │   ├── PolicyUnavailable      policy_unavailable     nobody can tell, so no       (retry)
     │   ├── RelationsUnavailable   relations_unavailable  nobody can tell, so no       (retry)
@@ -23,6 +24,7 @@
     │   ├── InProgress             in_progress            the same call is running     (retry)
     │   ├── RateLimited            rate_limited           with `retry_after`           (retry)
     │   ├── BudgetExceeded         budget_exceeded        with `retry_after`
+    │   ├── LimitsUnavailable      limits_unavailable     nobody can tell, so no       (retry)
     │   ├── Overloaded             overloaded             too many at once             (retry)
     │   ├── OutOfTime              out_of_time            no time was left to begin    (retry)
     │   ├── ProviderUnavailable    provider_unavailable   what runs it is away         (retry)
@@ -152,6 +154,18 @@ class ToolNotFound(CallRefused):
         )
 
 
+class CallNotFound(CallRefused):
+    """There is no call of this id that is the caller's; list the calls."""
+
+    code = "call_not_found"
+
+    def __init__(self, call_id: str) -> None:
+        shown = call_id if len(call_id) <= 64 else call_id[:64] + "…"
+        super().__init__(
+            f"There is no call {shown!r} of yours on record. List the calls to see which there are."
+        )
+
+
 class PermissionDenied(CallRefused):
     """The tool is visible, but this call of it is not allowed."""
 
@@ -216,6 +230,13 @@ class BudgetExceeded(CallRefused):
     """The budget is used up; raise it or wait for the next period."""
 
     code = "budget_exceeded"
+
+
+class LimitsUnavailable(CallRefused):
+    """Whether a rate limit holds cannot be told while Redis is away; nothing ran. Try again."""
+
+    code = "limits_unavailable"
+    retryable = True
 
 
 class IdempotencyConflict(CallRefused):

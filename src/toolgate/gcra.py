@@ -7,7 +7,6 @@ no stretch of `per` seconds sees more than twice as many.
 
 import heapq
 from collections.abc import Sequence
-from threading import Lock
 from typing import NamedTuple
 
 _SECOND = 1_000_000_000
@@ -45,7 +44,6 @@ class Meter:
     def __init__(self, most: int = _MOST_KEYS) -> None:
         self._most = most
         self._fair_ns: dict[str, int] = {}
-        self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._fair_ns)
@@ -53,26 +51,25 @@ class Meter:
     def take(self, limits: Sequence[Limit], now_ns: int) -> Refused | None:
         """Use one call of every limit, or of none of them."""
         fair = self._fair_ns
-        with self._lock:
-            if len(limits) == 1:
-                only = limits[0]
-                at = fair.get(only.key, 0)
-                if at <= now_ns:
-                    at = now_ns
-                elif at - now_ns > only.ahead_ns:
-                    return self._refused(only, at, now_ns)
-                fair[only.key] = at + only.interval_ns
-            else:
-                moments: list[int] = []
-                for one in limits:
-                    at = max(fair.get(one.key, 0), now_ns)
-                    if at - now_ns > one.ahead_ns:
-                        return self._refused(one, at, now_ns)
-                    moments.append(at + one.interval_ns)
-                for one, at in zip(limits, moments, strict=True):
-                    fair[one.key] = at
-            if len(fair) > self._most:
-                self._forget(now_ns)
+        if len(limits) == 1:
+            only = limits[0]
+            at = fair.get(only.key, 0)
+            if at <= now_ns:
+                at = now_ns
+            elif at - now_ns > only.ahead_ns:
+                return self._refused(only, at, now_ns)
+            fair[only.key] = at + only.interval_ns
+        else:
+            moments: list[int] = []
+            for one in limits:
+                at = max(fair.get(one.key, 0), now_ns)
+                if at - now_ns > one.ahead_ns:
+                    return self._refused(one, at, now_ns)
+                moments.append(at + one.interval_ns)
+            for one, at in zip(limits, moments, strict=True):
+                fair[one.key] = at
+        if len(fair) > self._most:
+            self._forget(now_ns)
         return None
 
     def _refused(self, one: Limit, at_ns: int, now_ns: int) -> Refused:

@@ -1,18 +1,34 @@
-"""Runtime: discover and call. Every door leads through here, and through nothing else."""
+"""Runtime: discover, call and undo. Every door leads through here, and through nothing else."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from toolgate.call import PLAINLY, Asked, Caller, Output, Turn
+from toolgate.call import PLAINLY, Asked, Caller, Grant, Output, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.crash import crash_here
-from toolgate.errors import InvalidRequest
+from toolgate.errors import CallRefused, InvalidRequest, PermissionDenied, ToolNotFound
+from toolgate.executor.batch import Batch
+from toolgate.executor.bus import Subscription
+from toolgate.executor.chain import Chain
 from toolgate.executor.claim import check_key
 from toolgate.executor.executor import Executor
+from toolgate.executor.people import People
+from toolgate.executor.probing import Probing
+from toolgate.executor.recovery import Recover
+from toolgate.executor.report import Report
+from toolgate.executor.settling import Settling
+from toolgate.executor.several import Several
+from toolgate.executor.steps import Mode
+from toolgate.executor.trace import Spans
+from toolgate.executor.undo import Asker, Undo
+from toolgate.executor.usage import Usage
+from toolgate.executor.watch import Watch
 from toolgate.gate.decision import Decisions, Explanation, Forgetful
 from toolgate.gate.gate import Gate
+from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal
+from toolgate.ledger.ledger import Ledger
 from toolgate.spec.function import Binding
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
@@ -30,7 +46,7 @@ class Functions(Protocol):
 class Runtime:
     """The house, put together. The rooms are there for operators; callers need the verbs."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  every room, once, by its name
         self,
         *,
         catalog: Catalog,
@@ -39,15 +55,52 @@ class Runtime:
         executor: Executor,
         journal: Journal,
         functions: Functions,
+        people: People,
+        ledger: Ledger,
+        lease: float = 15.0,
+        most_calls: int = 10,
+        parallel_mutations: bool = False,
         decisions: Decisions | None = None,
+        watch: Watch | None = None,
+        usage: Usage | None = None,
     ) -> None:
         self.catalog = catalog
         self.tenancy = tenancy
         self.gate = gate
         self.journal = journal
         self.decisions: Decisions = decisions or Forgetful()
+        self.approvals = people.desk
+        self._bus = people.bus
+        self.watch = watch or Watch()
+        # Where nothing is counted there is none.
+        self.usage = usage
         self._executor = executor
         self._functions = functions
+        self.ledger = ledger
+        probing = Probing(self._perform, self._spec_of, executor.redactor)
+        self._undo = Undo(
+            ledger,
+            journal,
+            perform=self._perform,
+            decide=gate.decide,
+            spec_of=self._spec_of,
+            probing=probing,
+        )
+        self.settling = Settling(ledger, self._perform)
+        # How many calls may be asked for at once.
+        self.most_calls = most_calls
+        self._several = Several(
+            self._perform, gate.view, most=most_calls, parallel_mutations=parallel_mutations
+        )
+        self.recovery = Recover(
+            ledger,
+            journal,
+            decide=gate.decide,
+            resume=self._resume,
+            probing=probing,
+            undo=self._undo,
+            lease=lease,
+        )
 
     def add(self, *functions: Callable[..., Any], **fields: Any) -> tuple[ToolSpec, ...]:
         """Register Python functions as tools; fields given here win over their decorators."""
@@ -59,9 +112,17 @@ class Runtime:
         self.catalog.put(ADDED, specs)
         return tuple(binding.spec for binding in bindings)
 
+    def events(self, tenant: str | None = None) -> Subscription:
+        """What happens in this process from now on, of one tenant or of all: side effects that
+        start, complete and fail, and persons who are asked and decide.
+        """
+        return self._bus.subscribe(tenant)
+
     async def discover(self, caller: Caller) -> tuple[ToolSpec, ...]:
         """Exactly what the caller may call, by name."""
-        return await self.gate.listing(caller)
+        listed = await self.gate.listing(caller)
+        self.watch.meter.show(caller.agent, len(listed))
+        return listed
 
     async def call(
         self,
@@ -92,18 +153,153 @@ class Runtime:
             )
         return await self._perform(tool, args, caller=caller, turn=turn, asked=asked)
 
+    async def batch(
+        self, calls: Sequence[object], *, caller: Caller, turn: Turn | None = None
+    ) -> Batch:
+        """Run calls in order, until a critical one fails; those behind it are skipped.
+
+        A call is a `PlannedCall` or its fields: `{"tool": …, "args": …, "critical": …}`. What would
+        be raised for one call is its Output here.
+        """
+        return await self._several.batch(calls, caller=caller, turn=turn)
+
+    async def chain(
+        self,
+        steps: Sequence[object],
+        *,
+        caller: Caller,
+        turn: Turn | None = None,
+        mode: Mode = "parallel",
+        parallel_mutations: bool = False,
+        undo_on_failure: bool = False,
+    ) -> Chain:
+        """Run steps that may use each other's results: `"$steps.0.result.path"`.
+
+        Pure steps run at the same time where they can. The first failure ends the chain; with
+        `undo_on_failure` what it did is taken back as far as it can be.
+        """
+
+        async def take_back(chain_id: str) -> Report:
+            return await self.undo(caller=caller, chain=chain_id, reason="the chain failed")
+
+        return await self._several.chain(
+            steps,
+            caller=caller,
+            turn=turn,
+            mode=mode,
+            parallel_mutations=parallel_mutations,
+            take_back=take_back if undo_on_failure else None,
+        )
+
     async def _perform(
         self, tool: str, args: dict[str, Any], *, caller: Caller, turn: Turn | None, asked: Asked
     ) -> Output:
         """Decide and run: calls, and what the house calls by itself, to take back and to ask."""
+        if self.watch.spans is not None:
+            return await self._traced(self.watch.spans, tool, args, caller, turn, asked)
         grant = self.gate.known(caller, tool)
         if grant is None:
             if self.gate.reads_args:
                 # What was decided on is what runs, whoever else holds the arguments.
                 args = copy.deepcopy(args)
-            grant = await self.gate.decide(caller, tool, args, turn)
+            grant = await self._decided(tool, args, caller, turn)
         crash_here("CP2")
         return await self._executor.run(grant, args, turn, asked)
+
+    async def _decided(
+        self, tool: str, args: dict[str, Any], caller: Caller, turn: Turn | None
+    ) -> Grant:
+        try:
+            return await self.gate.decide(caller, tool, args, turn)
+        except ToolNotFound as error:
+            if self.catalog.current.get(tool) is None:
+                self.watch.meter.refuse(error.code)
+            else:
+                self.watch.meter.deny(tool, caller.user, error.code)
+            raise
+        except PermissionDenied as error:
+            self.watch.meter.deny(tool, caller.user, error.code)
+            raise
+        except CallRefused as error:
+            self.watch.meter.refuse(error.code)
+            raise
+
+    async def _traced(
+        self,
+        spans: Spans,
+        tool: str,
+        args: dict[str, Any],
+        caller: Caller,
+        turn: Turn | None,
+        asked: Asked,
+    ) -> Output:
+        """As without a tracer, with a stretch for the whole and one for the decision."""
+        told = {"tool": tool, "tenant": caller.tenant, "agent": caller.agent}
+        with spans.span("toolgate.call", told) as span:
+            with spans.span("toolgate.gate", told):
+                if self.gate.reads_args:
+                    args = copy.deepcopy(args)
+                grant = await self._decided(tool, args, caller, turn)
+            crash_here("CP2")
+            span.tell(effect=grant.spec.effect.value, provider=grant.spec.provider)
+            output = await self._executor.run(grant, args, turn, asked)
+            span.tell(status=output.status, call_id=output.call_id, cached=output.cached)
+            return output
+
+    async def undo(
+        self,
+        *,
+        caller: Caller,
+        call_id: str | None = None,
+        turn_group: str | None = None,
+        chain: str | None = None,
+        reason: str = "",
+    ) -> Report:
+        """Take back what this caller did: one call, a turn group or a chain.
+
+        In reverse order, each effect once, as far as its compensation is allowed today. What is
+        not taken back is listed with the reason; asking again goes on from there.
+        """
+        return await self._taken_back(caller, call_id, turn_group, chain, Asker("", reason))
+
+    async def undo_for(
+        self,
+        tenant: str,
+        *,
+        who: str,
+        why: str,
+        call_id: str | None = None,
+        turn_group: str | None = None,
+        chain: str | None = None,
+    ) -> Report:
+        """For an operator: as `undo`, for whichever agents of the tenant did it."""
+        if not (who and why.strip()):
+            raise InvalidRequest("Say who takes it back, and why: it stands in the audit.")
+        by = Asker(who, why.strip())
+        return await self._taken_back(Caller(tenant=tenant), call_id, turn_group, chain, by)
+
+    async def _taken_back(
+        self,
+        caller: Caller,
+        call_id: str | None,
+        turn_group: str | None,
+        chain: str | None,
+        by: Asker,
+    ) -> Report:
+        given = [one for one in (call_id, turn_group, chain) if one is not None]
+        if len(given) != 1 or type(given[0]) is not str or not given[0]:
+            raise InvalidRequest(
+                "Name what is to be taken back: a call_id, a turn_group or a chain."
+            )
+        if call_id is not None:
+            return await self._undo.single(caller, call_id, by)
+        return await self._undo.group(caller, turn_group=turn_group or "", chain=chain or "", by=by)
+
+    async def _resume(self, grant: Grant, entry: Entry, args: dict[str, Any]) -> Output:
+        return await self._executor.resume(grant, entry, args)
+
+    def _spec_of(self, tool: str) -> ToolSpec | None:
+        return self.catalog.current.get(tool)
 
     async def explain(
         self,
@@ -118,4 +314,4 @@ class Runtime:
 
     def toolbox(self, caller: Caller, turn: Turn | None = None) -> Toolbox:
         """What one agent holds during a turn."""
-        return Toolbox(self.gate, self.call, caller, turn)
+        return Toolbox(self.gate, self.call, caller, turn, together=self)

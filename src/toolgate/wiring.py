@@ -12,6 +12,10 @@ from toolgate.engines.keeper import Keeper
 from toolgate.engines.modules import Modules
 from toolgate.engines.rego import Rego
 from toolgate.errors import InvalidPolicy, SettingsInvalid
+from toolgate.executor.budget import Budget
+from toolgate.executor.extension import Extension
+from toolgate.executor.purses import Purses
+from toolgate.executor.rate import Rate, Rates, usual
 from toolgate.gate.policy import Policy, Remote
 from toolgate.gate.relations import Relations
 from toolgate.gate.shared import NoShared, Shared
@@ -20,6 +24,7 @@ from toolgate.store.database import Database
 from toolgate.store.relations import TableRelations
 from toolgate.tenancy.directory import RelationWriter
 from toolgate.tenancy.tenancy import Tenancy
+from toolgate.tenancy.world import World
 
 if TYPE_CHECKING:
     from toolgate.engines.opa import Opa
@@ -130,14 +135,44 @@ def shared(settings: Settings, wake: Callable[[int], None], stack: AsyncExitStac
     try:
         from toolgate.store.redis import RedisShared  # noqa: PLC0415  its client is an extra
     except ImportError:
-        raise SettingsInvalid(
-            ["cache.url: Redis needs its client: make install EXTRAS=redis"]
-        ) from None
+        raise _no_redis() from None
     found = RedisShared(settings.cache.url, _installation(settings))
     found.subscribe(wake)
     found.start()
     stack.push_async_callback(found.close)
     return found
+
+
+def limits(
+    settings: Settings, world: Callable[[], World], purses: Purses, stack: AsyncExitStack
+) -> tuple[Extension, ...]:
+    """How much is let through: in a time, and in a month."""
+    given = settings.limits
+    return (
+        Rate(
+            world,
+            usual=usual(tenant=given.tenant, persona=given.persona, tool=given.tool),
+            shared=_rates(settings, stack),
+            processes=given.processes,
+        ),
+        Budget(purses, world, default_plan=given.default_plan),
+    )
+
+
+def _rates(settings: Settings, stack: AsyncExitStack) -> Rates | None:
+    if not settings.cache.url:
+        return None
+    try:
+        from toolgate.store.rates import RedisRates  # noqa: PLC0415  its client is an extra
+    except ImportError:
+        raise _no_redis() from None
+    found = RedisRates(settings.cache.url, _installation(settings))
+    stack.push_async_callback(found.close)
+    return found
+
+
+def _no_redis() -> SettingsInvalid:
+    return SettingsInvalid(["cache.url: Redis needs its client: make install EXTRAS=redis"])
 
 
 def _installation(settings: Settings) -> str:

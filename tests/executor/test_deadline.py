@@ -14,7 +14,7 @@ import pytest
 from tests.house import ME, journal_rows, open_gate, states, until
 from toolgate import Call, Toolgate, tool
 from toolgate.executor.deadline import _rest  # pyright: ignore[reportPrivateUsage]
-from toolgate.providers.threads import Threads
+from toolgate.providers.threads import NotBegun, Threads
 
 SOON = 0.05
 place: contextvars.ContextVar[str] = contextvars.ContextVar("place", default="nowhere")
@@ -399,27 +399,22 @@ async def test_a_blocked_function_never_holds_up_one_that_comes_later() -> None:
 
 
 @pytest.mark.req("X4")
-async def test_a_job_that_nobody_waits_for_any_more_is_not_begun(gate: Toolgate) -> None:
+async def test_a_job_that_nobody_waits_for_any_more_is_not_begun() -> None:
     ran: list[str] = []
+    threads = Threads()
     with held() as event:
-
-        @tool(effect="pure")
-        def blocks() -> None:
-            event.wait()
-
-        @tool(effect="irreversible", timeout=SOON)
-        def late() -> None:
-            ran.append("late")
-
-        gate.add(blocks, late)
-        busy = [asyncio.create_task(gate.call("blocks", caller=ME)) for _ in range(64)]
-        names = {"toolgate-tool-64"}
-        await until(lambda: names <= {thread.name for thread in threading.enumerate()})
-        output = await gate.call("late", caller=ME)
-        assert output.status == "unknown"
-        event.set()
-        await asyncio.gather(*busy)
-        assert (await gate.call("blocks", caller=ME)).ok
+        first = asyncio.create_task(threads.run(partial(event.wait, 20)))
+        await asyncio.sleep(0)
+        # A thread that is said to be idle, and is slow to come.
+        threads._idle += 1  # pyright: ignore[reportPrivateUsage]
+        late = asyncio.create_task(threads.run(partial(ran.append, "late")))
+        await asyncio.sleep(0)
+        late.cancel()
+        with pytest.raises(NotBegun):
+            await late
+    assert await first
+    await threads.run(lambda: None)
+    threads.close()
     assert ran == []
 
 

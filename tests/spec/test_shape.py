@@ -59,8 +59,7 @@ def refusal(given: Any, **fields: Any) -> str:
         (math, "a module is not a function"),
         (Shop, "Shop is a class. Pass a function, or a method of an object."),
         (Shop.buy, "buy is a method without its object. Pass the method of an object"),
-        (numbers, "numbers is a generator, which no call would run. Return a list."),
-        (numbers_later, "numbers_later is a generator"),
+        (numbers, "numbers is a generator, which no call would run. Return a list, or write async"),
         (functools.partial(pay, 3), "a partial has no name of its own. Write add(…, name='NAME')."),
         (Greets(), "a Greets has no name of its own"),
         (min, "does not say which arguments it takes. Wrap it in a function of your own."),
@@ -87,6 +86,13 @@ def test_a_generator_is_refused_however_it_is_wrapped() -> None:
 
 
 @pytest.mark.req("C2")
+def test_an_async_generator_streams_its_result() -> None:
+    for given in (numbers_later, functools.partial(numbers_later, most=1)):
+        binding = Binding(given, name="count")
+        assert (binding.is_stream, binding.is_async) == (True, False)
+        assert binding.spec.output_schema is None
+
+
 def test_a_generator_that_a_decorator_turns_into_a_list_is_a_function() -> None:
     def listed(function: Callable[[int], Iterator[int]]) -> Callable[[int], list[int]]:
         @functools.wraps(function)

@@ -115,7 +115,8 @@ async def test_an_end_without_a_beginning_leaves_no_trace(sessions: Sessions) ->
 
 
 async def test_each_tool_is_counted_by_how_its_calls_ended(sessions: Sessions) -> None:
-    for state, number in zip(State, (1, 2, 3, 4), strict=True):
+    told = (State.STARTED, State.SUCCEEDED, State.FAILED, State.UNKNOWN)
+    for state, number in zip(told, (1, 2, 3, 4), strict=True):
         for _ in range(number):
             await sessions.begin(past(state=state, args={}))
     await sessions.begin(past(tool="echo", args={}))

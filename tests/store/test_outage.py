@@ -283,7 +283,7 @@ async def test_a_pool_that_is_used_up_is_an_outage_for_whoever_comes_next(
     def wait(connection: Connection) -> None:
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7)")
 
-    writes = [asyncio.ensure_future(database.write(wait)) for _ in range(21)]
+    writes = [asyncio.ensure_future(database.write(wait)) for _ in range(13)]
     done, stuck = await asyncio.wait(writes, return_when=asyncio.FIRST_COMPLETED)
     assert [type(one.exception()) for one in done] == [StoreUnavailable]
     await holder.close()

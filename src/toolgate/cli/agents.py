@@ -10,7 +10,7 @@ from toolgate.cli.administer import administer
 from toolgate.cli.operator import Why, newcomers, signed
 from toolgate.cli.session import TENANT, Config, Json, Tenant
 from toolgate.cli.state import find
-from toolgate.tenancy.capsule import Mode
+from toolgate.tenancy.capsule import Capsule, Mode, NewerMessages
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Agents and their capsules.")
 Name = Annotated[str, typer.Argument(help="The agent's name.")]
@@ -26,6 +26,7 @@ def list_(config: Config = None, tenant: Tenant = TENANT, json: Json = False) ->
             {
                 "id": agent,
                 "mode": str(capsule.mode),
+                "newer_messages": str(capsule.newer_messages),
                 "on": sorted(name for name, one in capsule.activations.items() if one.enabled),
                 "off": sorted(name for name, one in capsule.activations.items() if not one.enabled),
                 "asks": {
@@ -54,25 +55,44 @@ def list_(config: Config = None, tenant: Tenant = TENANT, json: Json = False) ->
 def set_(
     name: Name,
     mode: Annotated[
-        Mode,
+        Mode | None,
         typer.Option("--mode", help="all: what the tenant has; listed: only what is switched on."),
-    ] = Mode.ALL,
+    ] = None,
+    newer: Annotated[
+        NewerMessages | None,
+        typer.Option(
+            "--newer-messages", help="What it does when they wait before an irreversible call."
+        ),
+    ] = None,
     config: Config = None,
     tenant: Tenant = TENANT,
     why: Why = "",
     json: Json = False,
 ) -> None:
-    """Put an agent on record, or change what its capsule starts from."""
+    """Put an agent on record, or change what its capsule starts from and what it waits for."""
 
-    async def work(gate: Toolgate) -> list[str]:
+    async def work(gate: Toolgate) -> tuple[Capsule, list[str]]:
         before = gate.tenancy.world
-        await signed(gate, why).set_agent(tenant, name, mode)
-        return newcomers(before, gate, tenant)
+        if newer is not None:
+            await signed(gate, why).set_newer_messages(tenant, name, newer)
+        if mode is not None or newer is None:
+            await signed(gate, why).set_agent(tenant, name, mode or Mode.ALL)
+        capsule = gate.tenancy.world.capsule(tenant, name)
+        return capsule, newcomers(before, gate, tenant)
 
-    notes = administer(config, work, json=json)
-    starts = "all that the tenant has" if mode is Mode.ALL else "nothing but what is switched on"
+    capsule, notes = administer(config, work, json=json)
+    is_all = capsule.mode is Mode.ALL
+    starts = "all that the tenant has" if is_all else "nothing but what is switched on"
     told = f"Agent {name} of {tenant} starts from {starts}."
-    show.told({"id": name, "tenant": tenant, "mode": str(mode)}, told, json=json, notes=notes)
+    if newer is not None:
+        told += f" When newer messages wait: {newer}."
+    found = {
+        "id": name,
+        "tenant": tenant,
+        "mode": str(capsule.mode),
+        "newer_messages": str(capsule.newer_messages),
+    }
+    show.told(found, told, json=json, notes=notes)
 
 
 @app.command()

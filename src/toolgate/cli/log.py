@@ -5,48 +5,31 @@ import logging
 import sys
 from typing import Any
 
-from toolgate.server.place import kind_of, place_of
+from toolgate.settings.execution import Telemetry
+from toolgate.telemetry.lines import Brief, JsonLines, shown
 
 log = logging.getLogger("toolgate")
-# What would begin another line, or speak to the terminal.
-_CONTROL = {
-    **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))},
-    ord("\n"): "\\n",
-    ord("\r"): "\\r",
-    0x2028: "\\u2028",
-    0x2029: "\\u2029",
-}
 
 
-class _Brief(logging.Formatter):
-    """Also for records of libraries, which log whole traces."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the name is logging's
-        """One line, whatever names it was given."""
-        return super().formatMessage(record).translate(_CONTROL)
-
-    def formatException(self, ei: Any) -> str:  # noqa: N802  the name is logging's
-        """Kind and place."""
-        return _shown(ei[1])
-
-    def formatStack(self, stack_info: str) -> str:  # noqa: ARG002, N802  the name is logging's
-        """Nothing."""
-        return ""
-
-
-def to_stderr() -> None:
+def to_stderr() -> logging.Handler:
     """Warnings and worse, and word of a policy that has changed."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Brief("%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(Brief())
     logging.basicConfig(handlers=[handler])
     logging.getLogger("toolgate.policy").setLevel(logging.INFO)
+    return handler
+
+
+def follow(handler: logging.Handler, telemetry: Telemetry) -> None:
+    """From here on as the settings say."""
+    if telemetry.log == "json":
+        handler.setFormatter(JsonLines())
+    log.setLevel(telemetry.level.upper())
+    policy = logging.getLogger("toolgate.policy")
+    policy.setLevel(min(logging.INFO, log.level))
 
 
 def unhandled(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """What no task waited for. The loop's own words would quote the error."""
     error = context.get("exception")
-    log.error("an error that nobody waited for: %s", _shown(error))
-
-
-def _shown(error: BaseException | None) -> str:
-    return "unknown" if error is None else f"{kind_of(error)} in {place_of(error)}"
+    log.error("an error that nobody waited for: %s", shown(error))

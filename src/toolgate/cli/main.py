@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, Entry] = {
     "layers": Entry("toolgate.cli.layers", "Layers that narrow what may be called."),
     "personas": Entry("toolgate.cli.personas", "What personas may not do."),
     "relations": Entry("toolgate.cli.relations", "Who stands how to which tool."),
+    "approvals": Entry("toolgate.cli.approvals", "What persons are asked, and decide."),
     "policy": Entry("toolgate.cli.policy", "Check, test and replay policies."),
     "audit": Entry("toolgate.cli.audit", "Show who changed what, when and why."),
     "keys": Entry("toolgate.cli.keys", "Make, list and revoke keys."),

@@ -22,11 +22,15 @@ InTenant = Annotated[str, typer.Option("--tenant", help="The tenant.")]
 
 def signed(gate: Toolgate, why: str) -> Tenancy:
     """Where changes are made, in the name of whoever is logged in."""
+    return gate.tenancy.by(login(), why)
+
+
+def login() -> str:
+    """Whoever is logged in."""
     try:
-        who = getpass.getuser()
+        return f"cli:{getpass.getuser()}"
     except (KeyError, OSError):
-        who = "unknown"
-    return gate.tenancy.by(f"cli:{who}", why)
+        return "cli:unknown"
 
 
 def whole(given: list[str]) -> tuple[str, ...]:

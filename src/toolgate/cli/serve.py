@@ -33,9 +33,10 @@ def serve(
     json: Json = False,
 ) -> None:
     """Start the server."""
-    log.to_stderr()
+    handler = log.to_stderr()
     with ending(json=json):
         settings = load(config)
+        log.follow(handler, settings.telemetry)
         chosen = settings.server.port if port is None else port
         listening = listen(settings.server.host, chosen)
         uvloop.run(_serve(settings, listening, json=json))

@@ -35,6 +35,7 @@ def answer(call: Call, error: BaseException) -> Output:
     retryable = error.retryable or (isinstance(error, TimedOut) and spec.effect.repeatable)
     return Output(
         status=_status(error, unknown=unknown),
+        data=error.produced if isinstance(error, TimedOut) else None,
         error=Failure(
             code=error.code,
             message=error.message,
@@ -42,7 +43,7 @@ def answer(call: Call, error: BaseException) -> Output:
             details=_sendable(error.details) | ({"outcome": "unknown"} if unknown else {}),
         ),
         call_id=error.call_id or call.id,
-        duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
+        duration_ms=(clock.monotonic_ns() - call.began_ns) / 1e6,
         side_effects=spec.side_effects,
     )
 
@@ -52,7 +53,11 @@ def _status(error: ToolgateError, *, unknown: bool) -> Status:
         return "pending_approval"
     if isinstance(error, Superseded):
         return "superseded"
-    return "unknown" if unknown and isinstance(error, TimedOut) else "error"
+    if isinstance(error, TimedOut):
+        if error.produced is not None:
+            return "partial"
+        return "unknown" if unknown else "error"
+    return "error"
 
 
 def _sendable(details: dict[str, Any]) -> dict[str, Any]:

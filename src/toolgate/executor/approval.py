@@ -16,6 +16,7 @@ from toolgate.errors import ApprovalDenied, ApprovalPending, ToolgateError
 from toolgate.executor import entries
 from toolgate.executor.bus import Bus
 from toolgate.executor.claim import canonical_args
+from toolgate.executor.deadline import Deadline
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.visible import visible
 from toolgate.ledger.approval import Approval, Approvals, Kind, Requested, Word, event_of, hash_of
@@ -73,7 +74,7 @@ class Ask(Extension):
         *,
         mode: Mode = "unsafe_only",
         ttl: float = 3_600.0,
-        decide: Decide | None = None,
+        decide: Callable[[], Decide],
         decided: Decided | None = None,
         bus: Bus | None = None,
         redactor: Redactor = PLAIN,
@@ -101,23 +102,25 @@ class Ask(Extension):
     def _asked(self, inner: Handler) -> Handler:
         async def run(call: Call) -> Output:
             call, raw = entries.settled(call)
-            found = await self._requested(call, raw)
+            found, rest = await self._requested(call, raw), inner
             if found.word is Word.WAIT and call.asked.wait_s:
+                own_ns = _own_ns(call)
                 call, found = await self._waited(call, raw, found.approval)
+                now = clock.monotonic_ns()
+                call = msgspec.structs.replace(call, began_ns=now, until_ns=now + own_ns)
+                rest = Deadline().link(inner)
             approval = found.approval
             match found.word:
                 case Word.ON_RECORD:
-                    return await inner(msgspec.structs.replace(call, may_start=False))
+                    return await rest(msgspec.structs.replace(call, may_start=False))
                 case Word.NO:
                     raise _denied(approval)
                 case Word.WAIT:
                     raise _pending(approval)
                 case Word.GO:
-                    call = msgspec.structs.replace(
-                        call, id=approval.call_id, approval=approval.id
-                    )
+                    call = msgspec.structs.replace(call, id=approval.call_id, approval=approval.id)
             try:
-                return await inner(call)
+                return await rest(call)
             except ToolgateError as error:
                 # It is on record under the id that it waited by.
                 error.call_id = error.call_id or call.id
@@ -125,9 +128,7 @@ class Ask(Extension):
 
         return run
 
-    async def _waited(
-        self, call: Call, raw: bytes, approval: Approval
-    ) -> tuple[Call, Requested]:
+    async def _waited(self, call: Call, raw: bytes, approval: Approval) -> tuple[Call, Requested]:
         """As long as the caller likes. What was allowed before is decided anew behind it."""
         wait_ns = round((call.asked.wait_s or 0.0) * 1e9)
         until_ns = min(call.until_ns - _LEFT_NS, clock.monotonic_ns() + wait_ns)
@@ -139,9 +140,9 @@ class Ask(Extension):
             await self._decided.wait(approval.id, min(pause, left))
             pause = min(2 * pause, _LATER)
             found = await self._requested(call, raw)
-        if found.word is not Word.GO or self._decide is None:
+        if found.word is not Word.GO:
             return call, found
-        grant = await self._decide(call.caller, call.spec.name, call.args, call.turn)
+        grant = await self._decide()(call.caller, call.spec.name, call.args, call.turn)
         call = msgspec.structs.replace(call, grant=grant)
         return call, await self._requested(call, raw)
 
@@ -182,6 +183,12 @@ class Ask(Extension):
             prompt=spec.confirmation_prompt or f"May {spec.title} run with these arguments?",
             policy_revision=grant.policy_revision,
         )
+
+
+def _own_ns(call: Call) -> int:
+    """The time that the tool has for itself, however long a person takes."""
+    extra = round((call.asked.wait_s or 0.0) * 1e9) if call.grant.needs_a_person else 0
+    return max(call.until_ns - clock.monotonic_ns() - extra, _LEFT_NS)
 
 
 def _pending(approval: Approval) -> ApprovalPending:

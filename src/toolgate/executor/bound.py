@@ -46,8 +46,8 @@ class Bound(Extension):
 
         async def run(call: Call) -> Output:
             output = await inner(call)
-            data = output.data
-            kind: type[Any] = type(data)
+            data: object = output.data
+            kind = type(data)
             limit = call.grant.spec.output_limit or default
             if kind is dict or kind is list:
                 try:
@@ -55,7 +55,7 @@ class Bound(Extension):
                 except TypeError:
                     # Another provider's own types; its door says what becomes of them.
                     return output
-            elif kind is str and len(data) * _WIDEST > limit:
+            elif isinstance(data, str) and len(data) * _WIDEST > limit:
                 size = len(dumps(data))
             else:
                 return output

@@ -4,7 +4,7 @@ import asyncio
 from urllib.parse import urlsplit
 
 from toolgate import clock
-from toolgate.breaker import Breaker, Limits, Outcome
+from toolgate.breaker import Breaker, Limits, Outcome, State
 from toolgate.call import Call, Output
 from toolgate.errors import (
     CallRefused,
@@ -22,6 +22,7 @@ LIMITS = Limits(window=50, at_least=10, failed_share=0.5, wait=5.0, probes=3, pa
 # Forgetting the oldest is harmless: what still fails opens its breaker again.
 _MOST_BREAKERS = 10_000
 _PLACES = ("url", "base_url", "endpoint")
+_SUCCEEDED = Outcome.SUCCEEDED
 Key = tuple[str, str]
 
 
@@ -84,10 +85,20 @@ class Breaking(Extension):
             except BaseException as error:
                 breaker.leave(permit, clock.monotonic_ns(), judged(error))
                 raise
-            breaker.leave(permit, clock.monotonic_ns(), Outcome.SUCCEEDED)
+            breaker.leave(permit, clock.monotonic_ns(), _SUCCEEDED)
             return output
 
         return run
+
+    def troubled(self) -> dict[tuple[str, ...], float]:
+        """Those that are not closed, by tenant and tool: 1 is open, 0.5 lets a few pass."""
+        now = clock.monotonic_ns()
+        states = ((key, breaker.state(now)) for key, breaker in self._breakers.items())
+        return {
+            key: 1.0 if state is State.OPEN else 0.5
+            for key, state in states
+            if state is not State.CLOSED
+        }
 
     def _behind(self, inner: Handler) -> Handler:
         async def run(call: Call) -> Output:
@@ -104,7 +115,7 @@ class Breaking(Extension):
             except BaseException as error:
                 breaker.leave(permit, clock.monotonic_ns(), judged(error))
                 raise
-            breaker.leave(permit, clock.monotonic_ns(), Outcome.SUCCEEDED)
+            breaker.leave(permit, clock.monotonic_ns(), _SUCCEEDED)
             return output
 
         return run

@@ -1,53 +1,123 @@
 """A call ends in time. What was not over by then is not known to have happened or not."""
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine, Generator
+from contextvars import ContextVar
 from types import coroutine
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from toolgate import clock
 from toolgate.call import Call, Output
-from toolgate.errors import TimedOut
+from toolgate.errors import OutOfTime, Overloaded, TimedOut
 from toolgate.executor.extension import Extension, Handler
 
 T = TypeVar("T")
 _OVERDUE = "the call took too long"
+# How long a call that was told to end may take to be over and on record, when the house closes.
+_LAST_WORDS = 2.0
 
 
-def is_overdue(error: BaseException) -> bool:
+class Around(NamedTuple):
+    """The calls that a call is made from: until when they go on, and how many they are."""
+
+    until_ns: int
+    depth: int
+
+
+_around: ContextVar[Around] = ContextVar("toolgate_around", default=Around(2**63, 0))
+
+
+def around() -> Around:
+    """What the running code is inside of."""
+    return _around.get()
+
+
+@contextlib.contextmanager
+def within(until_ns: int) -> Generator[None]:
+    """Calls made in here end by then, also where they would have more time of their own."""
+    outer = _around.get()
+    _around.set(Around(min(until_ns, outer.until_ns), outer.depth))
+    try:
+        yield
+    finally:
+        _around.set(outer)
+
+
+def is_overdue(error: BaseException | None) -> bool:
     """Whether a cancellation came from the deadline, and not from the caller."""
     return isinstance(error, asyncio.CancelledError) and error.args == (_OVERDUE,)
 
 
 class Deadline(Extension):
-    """Cancels a call that takes longer than its tool, or the setting, allows."""
+    """Ends a call that takes longer than its tool, the setting, or the call around it allows."""
 
     priority = 150
 
-    def __init__(self, default: float) -> None:
-        self._default = default
+    def __init__(self) -> None:
+        self._waiting: set[asyncio.Timeout] = set()
+        # Set once the house closes; told when nothing waits any more.
+        self._idle: asyncio.Event | None = None
 
     def link(self, inner: Handler) -> Handler:
         """Around everything that waits."""
-        default = self._default
 
         async def run(call: Call) -> Output:
-            work = inner(call)
-            # A timer costs more than a whole call that never waits: start it when it has to.
+            outer = _around.get()
+            if call.until_ns <= call.began_ns or self._idle is not None:
+                self._refuse(call, outer)
+            _around.set(Around(call.until_ns, outer.depth + 1))
             try:
-                waiting = work.send(None)
-            except StopIteration as done:
-                return done.value
-            limit = asyncio.timeout(max((call.until_ns - clock.monotonic_ns()) / 1e9, 0))
-            try:
-                async with limit:
-                    return await _rest(work, waiting, limit)
-            except TimeoutError:
-                if not limit.expired():
-                    raise
-                raise _timed_out(call, call.grant.spec.timeout or default) from None
+                work = inner(call)
+                # A timer costs more than a whole call that never waits: start it when it has to.
+                try:
+                    waiting = work.send(None)
+                except StopIteration as done:
+                    return done.value
+                return await self._in_time(call, work, waiting)
+            finally:
+                # A token could not be handed back where the coroutine is closed elsewhere.
+                _around.set(outer)
 
         return run
+
+    async def drain(self, patience: float) -> None:
+        """No new calls from here on. Those that run get so much time; then theirs is over."""
+        self._idle = asyncio.Event()
+        with contextlib.suppress(TimeoutError):
+            if self._waiting:
+                async with asyncio.timeout(patience):
+                    await self._idle.wait()
+        now = asyncio.get_running_loop().time()
+        for limit in self._waiting:
+            if not limit.expired():
+                limit.reschedule(now)
+        with contextlib.suppress(TimeoutError):
+            if self._waiting:
+                async with asyncio.timeout(_LAST_WORDS):
+                    await self._idle.wait()
+
+    def _refuse(self, call: Call, outer: Around) -> None:
+        if call.until_ns <= call.began_ns:
+            raise out_of_time(call)
+        # What runs may finish, and what it needs for that.
+        if outer.depth == 0:
+            raise Overloaded(f"This gate is closing; {call.spec.name!r} did not run.")
+
+    async def _in_time(self, call: Call, work: Coroutine[Any, Any, Output], waiting: Any) -> Output:
+        limit = asyncio.timeout(max((call.until_ns - clock.monotonic_ns()) / 1e9, 0))
+        self._waiting.add(limit)
+        try:
+            async with limit:
+                return await _rest(work, waiting, limit)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise timed_out(call) from None
+        finally:
+            self._waiting.discard(limit)
+            if self._idle is not None and not self._waiting:
+                self._idle.set()
 
 
 @coroutine
@@ -73,15 +143,25 @@ def _rest(
         return done.value
 
 
-def _timed_out(call: Call, seconds: float) -> TimedOut:
+def out_of_time(call: Call) -> OutOfTime:
+    """It was not begun."""
+    return OutOfTime(
+        f"There was no time left to begin {call.spec.name!r}: what it waited for, or the call "
+        "around it, took all of it. Nothing ran."
+    )
+
+
+def timed_out(call: Call, produced: Any = None) -> TimedOut:
     """What the caller is told; only a repeatable tool may simply be tried again."""
-    name = call.spec.name
+    name, seconds = call.spec.name, (call.until_ns - call.began_ns) / 1e9
     if call.spec.effect.repeatable:
-        return TimedOut(
-            f"{name!r} took longer than {seconds:g} s and is not waited for any more. "
+        told = (
+            f"{name!r} took longer than {seconds:.3g} s and is not waited for any more. "
             "You may try again."
         )
-    return TimedOut(
-        f"{name!r} took longer than {seconds:g} s. It may have taken effect: check before you "
-        "call it again."
-    )
+    else:
+        told = (
+            f"{name!r} took longer than {seconds:.3g} s. It may have taken effect: check before "
+            "you call it again."
+        )
+    return TimedOut(told, produced=produced)

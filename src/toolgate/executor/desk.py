@@ -22,6 +22,7 @@ from toolgate.ledger.approval import (
     Standing,
     event_of,
     refusal,
+    sees,
     standing,
 )
 from toolgate.tenancy.names import words
@@ -48,7 +49,7 @@ class Desk:
         states: frozenset[Standing] = _WAITING,
         limit: int = 50,
     ) -> Sequence[Approval]:
-        """Those of a tenant (by its name; empty means all), or what a caller has asked for itself.
+        """Those of a tenant (by its name; empty means all), or those of a caller's own user.
 
         Those that wait, unless other states are named; the newest first.
         """
@@ -57,18 +58,17 @@ class Desk:
         if isinstance(whose, str):
             some = Some(tenant=whose, states=states, limit=limit)
         else:
+            agent = None if whose.user else whose.agent
             some = Some(
-                tenant=whose.tenant,
-                agent=whose.agent,
-                user=whose.user,
-                states=states,
-                limit=limit,
+                tenant=whose.tenant, agent=agent, user=whose.user, states=states, limit=limit
             )
         return await self._approvals.search(some)
 
-    async def find(self, id_: str, *, tenant: str = "") -> Approval | None:
-        """One; of any tenant if that is empty."""
-        return await self._approvals.find(tenant, id_)
+    async def find(self, id_: str, *, by: str | Caller | Decider) -> Approval | None:
+        """One, if it is for their eyes."""
+        who = _decider(by)
+        found = await self._approvals.find(who.reach, id_)
+        return found if found is not None and sees(found, who) else None
 
     async def approve(
         self,
@@ -101,7 +101,7 @@ class Desk:
         return await self._decide(approval, _decider(by), reason, approved=False)
 
     async def _decidable(self, id_: str, by: Decider) -> Approval:
-        approval = await self._approvals.find(by.reach, id_)
+        approval = await self.find(id_, by=by)
         if approval is None:
             raise _missing(id_)
         said = refusal(approval, by)
@@ -193,4 +193,3 @@ def _too_late(approval: Approval) -> InvalidRequest:
         f"The approval {approval.id} does not wait any more: it is {now}{by}. Nothing was decided.",
         state=str(now),
     )
-

@@ -1,6 +1,7 @@
 """A call as the ledger keeps it: what is written before, and how it is completed."""
 
 import asyncio
+from typing import Any
 
 import msgspec
 import orjson
@@ -8,6 +9,7 @@ import orjson
 from toolgate import clock
 from toolgate.call import Call, Output
 from toolgate.errors import InvalidArguments, TimedOut, ToolError, ToolgateError
+from toolgate.executor import costs
 from toolgate.executor.aside import Aside, whole
 from toolgate.executor.claim import claim_of
 from toolgate.executor.deadline import is_overdue
@@ -19,6 +21,7 @@ from toolgate.ledger.state import State
 from toolgate.spec.document import NON_FINITE, has_non_finite, sha256
 from toolgate.spec.redactor import PLAIN, Redactor
 from toolgate.spec.secret import secret_texts, without_secrets, without_values
+from toolgate.spec.tool import ToolSpec
 
 _MOST_TEXT = 4_000
 # Larger arguments are not kept, only their digest: such a call is not run again by itself.
@@ -93,6 +96,7 @@ def intent(call: Call, raw: bytes, redactor: Redactor = PLAIN) -> Entry:
         approval=call.approval,
         again_of=call.asked.again_of,
         undo_of=call.asked.undo_of,
+        charges=costs.held(call.charges),
     )
 
 
@@ -107,7 +111,8 @@ def succeeded(entry: Entry, call: Call, output: Output, redactor: Redactor = PLA
     return msgspec.structs.replace(
         ended(entry, call, None),
         result=stored(call, output, redactor),
-        plan=_plan(call, output, redactor),
+        plan=plan_of(call.spec, call.args, whole(output), redactor),
+        charges=costs.charged(call, whole(output)) or entry.charges,
     )
 
 
@@ -131,6 +136,7 @@ def answered(entry: Entry, call: Call) -> Entry:
         state=State.FAILED,
         error_code="not_run",
         error_message="An extension answered.",
+        charges=(),
     )
 
 
@@ -146,7 +152,7 @@ def ended(entry: Entry, call: Call, error: BaseException | None) -> Entry:
             code, message = error.code, error.message[:_MOST_TEXT]
         elif is_overdue(error):
             code, message = TimedOut.code, "The call took too long."
-        elif isinstance(error, asyncio.CancelledError):
+        elif isinstance(error, (asyncio.CancelledError, GeneratorExit)):
             code, message = "cancelled", "The call was cancelled."
         else:
             code, message = ToolgateError.code, f"It failed with {type(error).__name__}."
@@ -155,7 +161,9 @@ def ended(entry: Entry, call: Call, error: BaseException | None) -> Entry:
         state=state,
         error_code=code,
         error_message=message,
-        duration_ns=clock.unix_ns() - call.started_ns,
+        duration_ns=clock.monotonic_ns() - call.began_ns,
+        # What is known not to have happened costs nothing.
+        charges=() if state is State.FAILED else costs.held(call.charges) or entry.charges,
     )
 
 
@@ -171,20 +179,19 @@ def stored(call: Call, output: Output, redactor: Redactor = PLAIN) -> bytes:
     return redactor.knowing(known).raw(orjson.dumps(msgspec.to_builtins(output)))
 
 
-def _plan(call: Call, output: Output, redactor: Redactor) -> bytes:
-    """The call that takes this one back: made now, while its arguments and result are at hand."""
-    spec, compensation = call.spec, call.spec.compensation
+def plan_of(spec: ToolSpec, args: dict[str, Any], result: object, redactor: Redactor) -> bytes:
+    """The call that takes one back: made while its arguments and its result are at hand."""
+    compensation = spec.compensation
     if compensation is None:
         return b""
     plan: dict[str, object] = {"tool": compensation.tool, "window": compensation.window}
-    result = whole(output)
-    known = secret_texts(spec.input_schema.raw, call.args)
+    known = secret_texts(spec.input_schema.raw, args)
     if spec.output_schema is not None:
         known |= secret_texts(spec.output_schema.raw, result)
     try:
-        args = filled(compensation.args.value(), {"args": call.args, "result": result})
-        if redactor.knowing(known).value(args) == args:
-            plan["args"] = args
+        filled_in = filled(compensation.args.value(), {"args": args, "result": result})
+        if redactor.knowing(known).value(filled_in) == filled_in:
+            plan["args"] = filled_in
         else:
             plan["problem"] = "its arguments would hold a secret, and secrets are not kept"
     except UnmappedError as error:

@@ -9,19 +9,24 @@ from toolgate import clock
 from toolgate.call import PLAINLY, Asked, Call, Grant, Output, Turn, new_call_id
 from toolgate.errors import SettingsInvalid, ToolgateError, UnsupportedProvider
 from toolgate.executor.answer import answer, is_answer
-from toolgate.executor.approval import Approval
 from toolgate.executor.aside import Aside, told
 from toolgate.executor.bound import Bound
+from toolgate.executor.breaking import Breaking
+from toolgate.executor.bulkhead import Bulkhead
 from toolgate.executor import recalled
-from toolgate.executor.deadline import Deadline
+from toolgate.executor.deadline import Deadline, around
 from toolgate.executor.entries import downstream_key
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.failure import execution_failed
 from toolgate.executor.mistakes import mistake
+from toolgate.executor.people import People
 from toolgate.executor.provider import Provider
 from toolgate.executor.record import Record
 from toolgate.executor.remember import Remember
+from toolgate.executor.retry import Retry
+from toolgate.executor.trace import Provided, Trace
 from toolgate.executor.validate import Validate
+from toolgate.executor.watch import Watch
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import Sessions
 from toolgate.ledger.journal import Journal
@@ -30,32 +35,51 @@ from toolgate.spec.redactor import PLAIN, Redactor
 from toolgate.spec.secret import secret_texts
 from toolgate.spec.tool import ToolSpec
 
+# How long calls that run, and what is still to be written, are waited for at the end.
+_PATIENCE = 10.0
 
-def built_in(
+
+def built_in(  # noqa: PLR0913  what every link needs, by its name
     *,
-    default_timeout: float,
     journal: Journal,
+    people: People,
     wait: float = 0.0,
     sessions: Sessions | None = None,
     looks_back: Callable[[], bool] = lambda: False,
     outputs: Outputs | None = None,
     output_limit: int = 100_000,
     redactor: Redactor = PLAIN,
+    concurrency: int = 64,
+    waiting: int = 1_000,
+    watch: Watch | None = None,
+    limits: tuple[Extension, ...] = (),
 ) -> tuple[Extension, ...]:
     """The links that every call passes, outermost first.
 
     `looks_back`: whether the policy reads what sessions did, so that it has to be kept.
     """
+    recorded, watch = set[str](), watch or Watch()
     return (
-        Deadline(default_timeout),  # first, so that nothing inside can wait for ever
+        # around all others: what any of them refuses is counted, and on record
+        Trace(watch.meter, journal, recorded),
+        Deadline(),  # first, so that nothing inside can wait for ever
         Validate(),  # before anything reads the arguments, and before anyone is asked
-        Approval(),  # a person agrees to arguments that are known to be valid
+        *limits,  # what is too much is refused before anyone is asked, and what it costs is held
+        *people.ask(redactor),  # a person agrees to arguments that are known to be valid
+        people.supersede(journal),  # behind every wait for a person, and before the effect
+        *people.outlet(),  # no effect whose event could not be kept
         # before the next decision is made, which may look back at this call
         *(() if sessions is None else (Remember(sessions, looks_back),)),
         # last before the effect: what is on record is what will be tried
-        Record(journal, wait=wait, redactor=redactor),
+        Record(journal, wait=wait, tell=people.bus.tell, redactor=redactor, recorded=recorded),
+        Retry(),  # one record for all attempts; nothing further in tries again
+        Breaking(),  # each attempt counts, and one that is refused takes nobody's place
+        # last before the tool: a place is held only while it runs
+        Bulkhead(concurrency=concurrency, waiting=waiting),
         # nobody further out holds, records or sends more than the limit
         *(() if outputs is None else (Bound(outputs, limit=output_limit, redactor=redactor),)),
+        # the provider's own time
+        *(() if watch.spans is None else (Provided(watch.spans),)),
     )
 
 
@@ -77,6 +101,8 @@ class Executor:
         mistakes = [found for link in links if (found := mistake(link)) is not None]
         if mistakes:
             raise SettingsInvalid([f"extensions: {found}" for found in mistakes])
+        self._deadline = next((one for one in links if isinstance(one, Deadline)), Deadline())
+        self._lasting = [one for one in links if isinstance(one, (Record, Remember))]
         chain: Handler = self._provide
         # Equal priorities keep their order: the built-in ones come first, then as registered.
         for extension in sorted(links, key=lambda one: one.priority)[::-1]:
@@ -84,6 +110,11 @@ class Executor:
                 self._record, self._inside = extension, chain
             chain = extension.link(chain)
         self._chain = chain
+
+    @property
+    def redactor(self) -> Redactor:
+        """What takes secrets out of what is stored."""
+        return self._redactor
 
     def unusable(self, spec: ToolSpec) -> str | None:
         """Why a spec cannot run here, or `None`."""
@@ -98,8 +129,21 @@ class Executor:
         """Run a granted call. A refusal is raised; what waits and what failed is an Output."""
         started_ns = clock.unix_ns()
         seconds = grant.spec.timeout or self._timeout
-        until_ns = clock.monotonic_ns() + int(seconds * 1e9)
-        call = Call(new_call_id(started_ns), grant, args, turn, started_ns, until_ns, asked)
+        if asked.wait_s and grant.needs_a_person:
+            # A person's time is not the tool's: the link that waits sees to that.
+            seconds += asked.wait_s
+        began_ns = clock.monotonic_ns()
+        until_ns = min(began_ns + int(seconds * 1e9), around().until_ns)
+        call = Call(
+            new_call_id(started_ns),
+            grant,
+            args,
+            turn,
+            started_ns,
+            until_ns,
+            asked,
+            began_ns=began_ns,
+        )
         try:
             output = await self._chain(call)
             if type(output.data) is Aside:
@@ -117,7 +161,7 @@ class Executor:
 
         It enters the chain where its intent was written: what stands before that, it has passed.
         """
-        started_ns = clock.unix_ns()
+        started_ns, began_ns = clock.unix_ns(), clock.monotonic_ns()
         seconds = grant.spec.timeout or self._timeout
         call = Call(
             entry.call_id,
@@ -125,17 +169,24 @@ class Executor:
             args,
             recalled.turn_of(entry),
             started_ns,
-            clock.monotonic_ns() + int(seconds * 1e9),
+            began_ns + int(seconds * 1e9),
             recalled.asked_of(entry),
             entry.approval,
             downstream_key=downstream_key(entry),
+            began_ns=began_ns,
         )
         record, inside = self._record, self._inside
-        within = Deadline(self._timeout).link(lambda one: record.resumed(inside, one, entry))
+        within = self._deadline.link(lambda one: record.resumed(inside, one, entry))
         try:
             return told(await within(call))
         except Exception as error:  # noqa: BLE001  it is on record; nobody waits for it
             return answer(call, error)
+
+    async def close(self, patience: float = _PATIENCE) -> None:
+        """No new calls; those that run finish, or end in time, and how they ended is on record."""
+        await self._deadline.drain(patience)
+        for one in self._lasting:
+            await one.drain(patience)
 
     async def _provide(self, call: Call) -> Output:
         spec = call.grant.spec
@@ -159,7 +210,7 @@ class Executor:
             status="success",
             data=data,
             call_id=call.id,
-            duration_ms=(clock.unix_ns() - call.started_ns) / 1e6,
+            duration_ms=(clock.monotonic_ns() - call.began_ns) / 1e6,
             side_effects=spec.side_effects,
         )
 

@@ -27,7 +27,7 @@ def caller_of(entry: Entry) -> Caller:
 
 
 def is_of(entry: Entry, caller: Caller) -> bool:
-    """Whether it is this caller's own: its user's, by its agent or one that got the task from it."""
+    """Whether it is the caller's own: its user's, by its agent or one that has the task from it."""
     return entry.tenant == caller.tenant and entry.scope.startswith(f"{owner_of(caller)}/")
 
 

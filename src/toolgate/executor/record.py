@@ -34,6 +34,7 @@ class Record(Extension):
     """Writes the intent, runs, writes the outcome. A pure call is written once, afterwards.
 
     `tell` hears of each side effect: when its intent is on record, and when its outcome is.
+    `recorded` is told the ids of calls that did not end well, and are on record all the same.
     """
 
     priority = 400
@@ -45,8 +46,10 @@ class Record(Extension):
         wait: float = 0.0,
         tell: Tell | None = None,
         redactor: Redactor = PLAIN,
+        recorded: set[str] | None = None,
     ) -> None:
         self._journal = journal
+        self._recorded = recorded
         self._twins = Twins(journal, wait)
         self._tell = tell
         self._redactor = redactor
@@ -68,16 +71,22 @@ class Record(Extension):
             except (Exception, asyncio.CancelledError) as error:
                 begun = entries.plain_entry(call, args, State.STARTED)
                 journal.note(entries.ended(begun, call, error))
+                self._known(call.id)
                 raise
             if output.call_id != call.id:
                 begun = entries.plain_entry(call, args, State.STARTED)
                 journal.note(entries.answered(begun, call))
+                self._known(call.id)
             else:
-                took_ns = clock.unix_ns() - call.started_ns
+                took_ns = clock.monotonic_ns() - call.began_ns
                 journal.note(entries.plain_entry(call, args, State.SUCCEEDED, took_ns))
             return output
 
         return run
+
+    async def drain(self, patience: float) -> None:
+        """Until every outcome is written, or so long."""
+        await self._late.drain(patience)
 
     def _ahead(self, inner: Handler) -> Handler:
         async def run(call: Call) -> Output:
@@ -86,14 +95,20 @@ class Record(Extension):
             if begun.action not in {Action.RUN, Action.AGAIN}:
                 return _answered(call, begun)
             crash_here("CP5")
-            entry = begun.entry
+            entry, asked_id = begun.entry, call.id
             call = msgspec.structs.replace(
                 call, id=entry.call_id, downstream_key=entries.downstream_key(entry)
             )
             try:
-                return await self._owned(inner, call, entry)
+                output = await self._owned(inner, call, entry)
+            except BaseException:
+                self._known(asked_id)
+                raise
             finally:
                 self._twins.ended(entry)
+            if not output.call_id:
+                self._known(asked_id)
+            return output
 
         return run
 
@@ -112,6 +127,10 @@ class Record(Extension):
             output = await inner(call)
         except asyncio.CancelledError as error:
             await self._end(call, entries.ended(entry, call, error), _PATIENCE)
+            raise
+        except GeneratorExit as error:
+            # Whoever ran the call has let go of it: nothing can be waited for any more.
+            self._late.start(self._journal.end(entries.ended(entry, call, error)))
             raise
         except Exception as error:
             told = answer(call, error)
@@ -137,14 +156,20 @@ class Record(Extension):
         except asyncio.CancelledError as error:
             # The intent may be on record, but nothing was tried.
             closed = entries.ended(intent, call, error)
-            closed = msgspec.structs.replace(closed, state=State.FAILED, fence=1)
-            await self._end(call, closed, _PATIENCE)
+            closed = msgspec.structs.replace(closed, state=State.FAILED, fence=1, charges=())
+            ended = await self._end(call, closed, _PATIENCE)
+            if ended is None or ended.accepted:
+                self._known(call.id)
             if is_overdue(error):
                 raise StoreUnavailable(
                     f"The store did not take the record of {call.spec.name!r} in time, so "
                     "nothing ran. Try again when it is back."
                 ) from None
             raise
+
+    def _known(self, call_id: str) -> None:
+        if self._recorded is not None:
+            self._recorded.add(call_id)
 
     async def _end(self, call: Call, entry: Entry, patience: float | None = None) -> Ended | None:
         """Write the outcome, also when the caller has gone away; `None` if that failed."""

@@ -52,6 +52,10 @@ class Remember(Extension):
 
         return run
 
+    async def drain(self, patience: float) -> None:
+        """Until every end is written, or so long."""
+        await self._late.drain(patience)
+
     def _ahead(self, inner: Handler) -> Handler:
         async def run(call: Call) -> Output:
             # What is kept is what will run, whoever else holds the arguments.

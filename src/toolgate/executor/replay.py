@@ -13,7 +13,9 @@ from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
 
 _decode = msgspec.json.Decoder(Output).decode
-_UNDONE = frozenset({State.COMPENSATING, State.COMPENSATED, State.COMPENSATION_FAILED})
+_UNDONE = frozenset({State.COMPENSATING, State.COMPENSATED})
+# It was done, and still is.
+_DONE = frozenset({State.SUCCEEDED, State.COMPENSATION_FAILED})
 
 
 def replayed(entry: Entry) -> Output:
@@ -33,8 +35,9 @@ def replayed(entry: Entry) -> Output:
                 f"What is on record of call {entry.call_id} cannot be read: it is damaged, or a "
                 "newer version wrote it. Nothing ran."
             ) from None
-        return msgspec.structs.replace(output, cached=True, call_id=entry.call_id)
-    if entry.state is State.SUCCEEDED:
+        if entry.state not in _DONE or not _is_unsure(output):
+            return msgspec.structs.replace(output, cached=True, call_id=entry.call_id)
+    if entry.state in _DONE:
         # An operator, or a probe, knows that it happened; nobody saw its result.
         return Output(status="success", cached=True, call_id=entry.call_id)
     if entry.state is State.UNKNOWN:
@@ -66,6 +69,11 @@ def in_progress(entry: Entry) -> InProgress:
         call_id=entry.call_id,
         retry_after=1,
     )
+
+
+def _is_unsure(output: Output) -> bool:
+    """What its caller was told before it was settled."""
+    return output.error is not None and output.error.details.get("outcome") == "unknown"
 
 
 def _told(entry: Entry, status: str, code: str, message: str) -> Output:

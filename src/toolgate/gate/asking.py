@@ -35,7 +35,8 @@ class Rules(NamedTuple):
     """How the gate goes about it.
 
     `observe`: what the policy refuses is recorded, and passes. `record_calls`: every call is
-    decided and recorded by itself, with its arguments.
+    decided and recorded by itself, with its arguments. `cascading`: whether layers are looked at,
+    or only the permissions of roles. `destructive_waits`: whether what destroys waits for a person.
     """
 
     observe: bool = False
@@ -44,6 +45,8 @@ class Rules(NamedTuple):
     # How long flags are believed without a look at the store, and decisions without a new one.
     enabled_ttl_ns: int = 300 * 10**9
     permission_ttl_ns: int = 60 * 10**9
+    cascading: bool = True
+    destructive_waits: bool = True
 
 
 class Asking:

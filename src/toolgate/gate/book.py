@@ -6,7 +6,7 @@ from toolgate.catalog.snapshot import Snapshot
 from toolgate.errors import InvalidRequest
 from toolgate.gate.decision import Verdict
 from toolgate.gate.document import question
-from toolgate.gate.layers import cascade
+from toolgate.gate.layers import cascade, flat
 from toolgate.gate.moment import Moment
 from toolgate.gate.recorder import exactly
 from toolgate.spec.tool import ToolSpec
@@ -56,8 +56,9 @@ class Book:
 class Books:
     """All callers' books: at most so many, and none older than a decision may be."""
 
-    def __init__(self, ttl_ns: int) -> None:
+    def __init__(self, ttl_ns: int, *, cascading: bool = True) -> None:
         self._ttl_ns = ttl_ns
+        self._layers = cascade if cascading else flat
         self.kept: dict[Caller, Book] = {}
         self.snapshot: Snapshot | None = None
         self.revision = ""
@@ -78,7 +79,7 @@ class Books:
         _tellable(caller, world)
         if len(self.kept) >= _MOST_BOOKS:
             self.kept.clear()
-        book = Book(Moment(snapshot, world, cascade(caller, world)), now_ns + self._ttl_ns)
+        book = Book(Moment(snapshot, world, self._layers(caller, world)), now_ns + self._ttl_ns)
         self.kept[caller] = book
         return book
 

@@ -24,16 +24,24 @@ def judge(caller: Caller, spec: ToolSpec, world: World) -> Verdict:
     return verdict
 
 
-def needs_a_person(caller: Caller, spec: ToolSpec, world: World) -> bool:
-    """An agent's override can ask for more care, never for less."""
-    if spec.requires_confirmation or spec.requires_approval or spec.destructive:
+def needs_a_person(
+    caller: Caller, spec: ToolSpec, world: World, *, destructive: bool = True
+) -> bool:
+    """An agent's override can ask for more care, never for less.
+
+    `destructive`: whether it is reason enough that the tool destroys.
+    """
+    destroys = destructive and spec.destructive
+    if spec.requires_confirmation or spec.requires_approval or destroys:
         return True
     return _overridden(caller, spec, world, "requires_confirmation", "requires_approval")
 
 
-def needs_another(caller: Caller, spec: ToolSpec, world: World) -> bool:
+def needs_another(
+    caller: Caller, spec: ToolSpec, world: World, *, destructive: bool = True
+) -> bool:
     """Whether that person has to be another one than the user that the agent acts for."""
-    if spec.requires_approval or spec.destructive:
+    if spec.requires_approval or (destructive and spec.destructive):
         return True
     return _overridden(caller, spec, world, "requires_approval")
 

@@ -71,7 +71,7 @@ class Gate:
         self._asks_again = bool(engines.remote) or (
             engines.relations is not None and engines.relations.external
         )
-        self._books = Books(rules.permission_ttl_ns)
+        self._books = Books(rules.permission_ttl_ns, cascading=rules.cascading)
 
     def known(self, caller: Caller, tool: str) -> Grant | None:
         """A grant that was given before, and that nothing has to be asked about again."""
@@ -185,6 +185,10 @@ class Gate:
         spec = moment.snapshot.get(tool)
         return spec is not None and self._tenant_has(moment, caller, spec)
 
+    def needs_a_person(self, caller: Caller, spec: ToolSpec) -> bool:
+        """Whether each call of it waits for somebody's approval."""
+        return capsule.needs_a_person(caller, spec, self._tenancy.world)
+
     async def add(self, caller: Caller, spec: ToolSpec) -> None:
         """Whether the caller may add this tool; a `PermissionDenied` where it may not."""
         moment = self._book(caller).moment
@@ -227,7 +231,9 @@ class Gate:
             tool=tool,
             allowed=len(passing) == len(refusals),
             observed=bool(passing),
-            needs_a_person=capsule.needs_a_person(caller, spec, moment.world),
+            needs_a_person=capsule.needs_a_person(
+                caller, spec, moment.world, destructive=self._rules.destructive_waits
+            ),
             verdicts=tuple(verdicts),
         )
 
@@ -274,10 +280,14 @@ class Gate:
             spec,
             moment.snapshot.revision,
             moment.world.revision,
-            capsule.needs_a_person(caller, spec, moment.world),
+            capsule.needs_a_person(
+                caller, spec, moment.world, destructive=self._rules.destructive_waits
+            ),
             self._revision(),
             decision,
-            capsule.needs_another(caller, spec, moment.world),
+            capsule.needs_another(
+                caller, spec, moment.world, destructive=self._rules.destructive_waits
+            ),
         )
         if lasting:
             book.grants[tool] = grant

@@ -12,6 +12,7 @@ from toolgate.gate.selection import selection
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.layer import Layer, roles_of
 from toolgate.tenancy.names import label
+from toolgate.tenancy.rules import PERMISSIONS
 from toolgate.tenancy.world import World
 
 _MOST_NAMED = 10
@@ -57,6 +58,21 @@ def cascade(caller: Caller, world: World) -> Cascade:
         if unknown is not None:
             return Cascade((), unknown or "(empty)", known)
     return Cascade(tuple(_steps(caller, world)))
+
+
+def flat(caller: Caller, world: World) -> Cascade:
+    """Only the permissions of the caller's roles: nothing global, of a task or of a delegation."""
+    whole = cascade(caller, world)
+    return whole._replace(steps=tuple(_permissions(caller, world)))
+
+
+def _permissions(caller: Caller, world: World) -> Iterator[Step]:
+    places = (("", world.everyone.layers), (caller.tenant, world.tenant(caller.tenant).layers))
+    for role in dict.fromkeys(caller.roles):
+        for tenant, layers in places:
+            layer = layers.get((role, PERMISSIONS))
+            if layer is not None:
+                yield _stored(role, tenant, PERMISSIONS, layer)
 
 
 def _steps(caller: Caller, world: World) -> Iterator[Step]:

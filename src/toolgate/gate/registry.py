@@ -3,11 +3,13 @@
 from toolgate.call import Caller
 from toolgate.catalog.snapshot import Snapshot
 from toolgate.gate.decision import Verdict
-from toolgate.spec.effect import CallerKind
+from toolgate.spec.effect import CallerKind, Effect
 from toolgate.spec.tool import BUILT_IN, ToolSpec
 from toolgate.tenancy.world import World
 
 PHASE = "registry"
+# What follows them is for somebody else to decide.
+_ROUTING = frozenset({"delegate", "escalate"})
 _HELP = {
     True: "It comes with a later version; [tools] builtin can leave it out until then.",
     False: "Correct that in its definition, or in the module that it names.",
@@ -23,12 +25,9 @@ def judge(caller: Caller, spec: ToolSpec, snapshot: Snapshot, world: World) -> V
     name = spec.name
     if name in snapshot.unusable:
         return _no("implementation", snapshot.unusable[name], _HELP[spec.origin.where == BUILT_IN])
-    if CallerKind.DIRECT not in spec.allowed_callers:
-        return _no(
-            "allowed_callers",
-            "it may only run inside a chain",
-            "Add direct to its allowed_callers.",
-        )
+    unreached = _unreached(caller, spec)
+    if unreached is not None:
+        return unreached
     flag = world.flags(caller.tenant).get(name)
     if flag is not None:
         if flag:
@@ -45,6 +44,26 @@ def judge(caller: Caller, spec: ToolSpec, snapshot: Snapshot, world: World) -> V
     if flag is not None:
         rule, why = ("tool_flag", "switched off for everyone")
     return _no(rule, why, f"toolgate tools enable {name}")
+
+
+def _unreached(caller: Caller, spec: ToolSpec) -> Verdict | None:
+    if caller.kind is CallerKind.DIRECT:
+        if CallerKind.DIRECT in spec.allowed_callers:
+            return None
+        return _no(
+            "allowed_callers",
+            "it may only run inside a chain",
+            "Add direct to its allowed_callers.",
+        )
+    if spec.name in _ROUTING:
+        return _no("allowed_callers", "it hands the task on, which no chain may", "")
+    if spec.effect is Effect.PURE or CallerKind.CHAIN in spec.allowed_callers:
+        return None
+    return _no(
+        "allowed_callers",
+        "it changes something and may not run inside a chain",
+        "Add chain to its allowed_callers.",
+    )
 
 
 def _no(rule: str, reason: str, remedy: str) -> Verdict:

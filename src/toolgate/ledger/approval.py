@@ -183,6 +183,14 @@ def refusal(approval: Approval, by: Decider) -> str:
     return ""
 
 
+def sees(approval: Approval, by: Decider) -> bool:
+    """Whether it is shown to this one: to operators, its agent, and the user that acts."""
+    if by.reach not in {"", approval.tenant}:
+        return False
+    is_same_user = bool(by.user) and by.user == approval.user
+    return by.is_operator or is_same_user or (by.agent, by.user) == (approval.agent, approval.user)
+
+
 def waiting(intent: Entry, approval: Approval) -> Entry:
     """The call while a person is asked. Its key is free until it begins."""
     return msgspec.structs.replace(

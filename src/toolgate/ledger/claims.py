@@ -4,7 +4,7 @@ import msgspec
 
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun
-from toolgate.ledger.machine import Action, Slot, Start, Submit, Take, Undo, step
+from toolgate.ledger.machine import Action, Event, Slot, Start, Submit, Take, Undo, step
 from toolgate.ledger.state import OPEN, State
 
 
@@ -57,6 +57,19 @@ def undoing(found: Entry, *, now_ns: int, lease_ns: int, owner: str) -> Begun:
         return Begun(found, Action.REFUSE)
     after = step(found.slot, Undo(lease_ns), now_ns)
     return Begun(_moved(found, after.slot, owner), after.action)
+
+
+def stepped(found: Entry, event: Event, *, now_ns: int, why: str = "") -> Entry | None:
+    """The entry after what its owner or an operator said; nothing where that has no place."""
+    after = step(found.slot, event, now_ns)
+    if after.action is Action.REFUSE:
+        return None
+    entry = _moved(found, after.slot, found.owner)
+    if entry.state is State.COMPENSATION_FAILED:
+        entry = msgspec.structs.replace(entry, error_code="compensation_failed", error_message=why)
+    if entry.state in OPEN:
+        return entry
+    return msgspec.structs.replace(entry, lease_ns=None, ended_ns=now_ns)
 
 
 def _moved(entry: Entry, slot: Slot, owner: str) -> Entry:

@@ -49,7 +49,7 @@ def event_of(entry: Entry, at_ns: int) -> Event | None:
 
 def _payload(entry: Entry) -> dict[str, Any]:
     payload: dict[str, Any] = {"effect": str(entry.effect), "user": entry.user}
-    for name, value in (
+    told = (
         ("session", entry.session),
         ("idempotency_key", entry.key),
         ("approval_id", entry.approval),
@@ -57,9 +57,8 @@ def _payload(entry: Entry) -> dict[str, Any]:
         ("again_of", entry.again_of),
         ("error_code", entry.error_code),
         ("error", entry.error_message),
-    ):
-        if value:
-            payload[name] = value
+    )
+    payload |= {name: value for name, value in told if value}
     if entry.args and len(entry.args) <= _MOST_SHOWN:
         payload["args"] = orjson.loads(entry.args)
     if entry.state is State.SUCCEEDED and 0 < len(entry.result) <= _MOST_SHOWN:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from toolgate.errors import InvalidRequest
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun
 from toolgate.ledger.state import State
@@ -20,12 +21,27 @@ class Which(msgspec.Struct, frozen=True, kw_only=True):
     chain: str = ""
     tool: str = ""
     agent: str = ""
+    user: str = ""
+    # Began then, or later.
+    since_ns: int = 0
     states: frozenset[State] = frozenset()
     # The call that they run again, or take back.
     of: str = ""
     # A cursor: only entries that began before this one.
     before: str = ""
     limit: int = 50
+
+
+def scopes(owner: str) -> tuple[str, ...]:
+    """The scopes that one owner's calls have (`executor.claim`)."""
+    return tuple(f"{owner}/{kind}" for kind in ("turn", "key", "call", "undo"))
+
+
+def no_such_cursor(which: Which) -> InvalidRequest:
+    """A cursor is the id of a side effect of the same tenant."""
+    return InvalidRequest(
+        f"There is no call {which.before!r} to go on from; begin again without a cursor."
+    )
 
 
 class Ledger(Protocol):

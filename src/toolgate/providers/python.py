@@ -3,21 +3,33 @@
 import asyncio
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import orjson
 
 from toolgate.call import Call
-from toolgate.errors import InvalidOutput, InvalidSpecs, ToolError, UnsupportedProvider
+from toolgate.errors import (
+    InvalidOutput,
+    InvalidSpecs,
+    Overloaded,
+    ToolError,
+    ToolgateError,
+    UnsupportedProvider,
+)
+from toolgate.executor.attended import attended
+from toolgate.executor.deadline import is_overdue, out_of_time, timed_out
 from toolgate.executor.failure import execution_failed
-from toolgate.providers.threads import Threads
+from toolgate.executor.partial import produced, whole
+from toolgate.providers.threads import NotBegun, Threads
 from toolgate.spec.document import NON_FINITE, has_non_finite
 from toolgate.spec.fit import carelessness, misfit
 from toolgate.spec.function import Binding
 from toolgate.spec.tool import ToolSpec
 
+# A thread whose caller has gone is not to be had back: so many times the usual number may be.
+_STUCK = 4
 _ALREADY_JSON = frozenset({bool, type(None)})
 # Nobody can change them later; but not each of them can be written.
 _UNCHANGEABLE = frozenset({int, str})
@@ -26,10 +38,16 @@ _UNCHANGEABLE = frozenset({int, str})
 class PythonProvider:
     """Runs functions in this process. Those that block run in threads."""
 
-    def __init__(self, builtin: Mapping[str, Callable[..., Any]] = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        builtin: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+        *,
+        concurrency: int = 64,
+    ) -> None:
+        """`concurrency`: how many calls run at a time; stuck threads come on top of them."""
         self._builtin = builtin
         self._bindings: dict[str, Binding] = {}
-        self._threads = Threads()
+        self._threads = Threads(most=_STUCK * concurrency, each=max(concurrency // 2, 1))
 
     def bind(self, binding: Binding) -> None:
         """Take a function that a program adds."""
@@ -59,20 +77,44 @@ class PythonProvider:
         arguments = binding.arguments(call.args)
         if binding.injected is not None:
             arguments[binding.injected] = call
+        pieces: list[Any] = []
         try:
             if binding.is_async:
-                result = await binding.function(**arguments)
+                work = binding.function(**arguments)
+                # One that has nothing to wait for costs no more than a call.
+                try:
+                    waiting = work.send(None)
+                except StopIteration as done:
+                    result = done.value
+                else:
+                    result = await attended(work, waiting)
+            elif binding.is_stream:
+                await _begun(_collected(call, binding.function(**arguments), pieces))
+                return whole(pieces)
             else:
-                result = await self._threads.run(lambda: binding.function(**arguments))
-                if inspect.isawaitable(result):
-                    result = await result
-        except ToolError:
+                result = await self._in_thread(spec.name, lambda: binding.function(**arguments))
+        except (ToolError, GeneratorExit):
             raise
-        except (asyncio.CancelledError, GeneratorExit):
+        except asyncio.CancelledError as error:
+            if pieces and is_overdue(error):
+                raise timed_out(call, produced(pieces, spec.output_limit)) from None
             raise
+        except _Ours as ours:
+            raise ours.told(call) from None
         except BaseException as error:
             raise execution_failed(call, error) from error
         return result if type(result) in _ALREADY_JSON else _as_json(call, result)
+
+    async def _in_thread(self, name: str, work: Callable[[], Any]) -> Any:
+        try:
+            result = await self._threads.run(work, of=name)
+        except NotBegun as never:
+            if never.error is None:
+                raise _Ours(_crowded) from None
+            if is_overdue(never.error):
+                raise _Ours(out_of_time) from None
+            raise never.error from None
+        return await _begun(_awaited(result)) if inspect.isawaitable(result) else result
 
     def close(self) -> None:
         """No more calls."""
@@ -102,6 +144,47 @@ class PythonProvider:
         _check(spec, found)
         found.spec = spec
         return found
+
+
+class _Ours(Exception):
+    """Said by us and not by the function, which can raise anything."""
+
+    def __init__(self, told: Callable[[Call], ToolgateError]) -> None:
+        super().__init__()
+        self.told = told
+
+
+def _crowded(call: Call) -> Overloaded:
+    return Overloaded(
+        f"Too many calls of {call.spec.name!r} run already, or have never ended. Nothing ran: try "
+        "again later, or do without it.",
+        retry_after=1,
+    )
+
+
+async def _collected(call: Call, stream: AsyncIterator[Any], pieces: list[Any]) -> None:
+    on_piece = call.asked.on_piece
+    async for given in stream:
+        try:
+            piece = _as_json(call, given)
+        except InvalidOutput as error:
+            odd = error
+            raise _Ours(lambda _call: odd) from None
+        pieces.append(piece)
+        if on_piece is not None:
+            on_piece(piece)
+
+
+async def _awaited(result: Any) -> Any:
+    return await result
+
+
+async def _begun(work: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        waiting = work.send(None)
+    except StopIteration as done:
+        return done.value
+    return await attended(work, waiting)
 
 
 class _Missing(Exception):

@@ -12,12 +12,13 @@ import orjson
 from toolgate.call import NO_CONTEXT
 from toolgate.errors import PermissionDenied, ToolgateError
 from toolgate.runtime import Runtime
+from toolgate.server import approvals
 from toolgate.server.admin.routes import PREFIX, administer, allowed_methods
 from toolgate.server.auth import authenticate, caller_of
 from toolgate.server.body import Receive, SlowBodyError, read_object
 from toolgate.server.calls import read_call, run_call
 from toolgate.server.host import host_check
-from toolgate.server.place import kind_of, place_of
+from toolgate.telemetry.place import kind_of, place_of
 from toolgate.server.problems import problem, wire_problem
 from toolgate.server.request import Request
 from toolgate.server.tools import explain_tool, list_tools, show_tool
@@ -95,6 +96,8 @@ class App:
             return await self._call(request, method, receive)
         if path.startswith(PREFIX):
             return await self._administer(request, scope, receive)
+        if path.startswith(approvals.PREFIX):
+            return await self._approvals(request, scope, receive)
         if method != "GET":
             return wire_problem("method_not_allowed")
         found = await _read(request, scope)
@@ -110,6 +113,17 @@ class App:
             caller = msgspec.structs.replace(caller, context=asked.context, session=asked.session)
         output = await run_call(request.gate, caller, asked)
         return 200, orjson.dumps(output.to_machine())
+
+    @staticmethod
+    async def _approvals(request: Request, scope: Scope, receive: Receive) -> Answer:
+        parts = _approval_parts(scope)
+        methods = approvals.methods(parts)
+        if not methods:
+            return wire_problem("not_found")
+        if scope["method"] != methods:
+            return wire_problem("method_not_allowed")
+        found = await approvals.answer(request, parts, receive)
+        return wire_problem("not_found") if found is None else (200, orjson.dumps(found))
 
     @staticmethod
     async def _administer(request: Request, scope: Scope, receive: Receive) -> Answer:
@@ -165,7 +179,15 @@ def _allowed(scope: Scope) -> bytes:
     path = scope["path"]
     if path.startswith(PREFIX):
         return ", ".join(allowed_methods(_parts(scope, PREFIX))).encode()
+    if path.startswith(approvals.PREFIX):
+        return approvals.methods(_approval_parts(scope)).encode()
     return b"POST" if path == _CALL else b"GET"
+
+
+def _approval_parts(scope: Scope) -> list[str]:
+    """What follows `/v1/approvals`; `/v1/approvalsomething` is no such path."""
+    first, *parts = _parts(scope, approvals.PREFIX)
+    return ["", "", "", first] if first or parts == [""] else parts
 
 
 def _query(scope: Scope) -> dict[str, str]:

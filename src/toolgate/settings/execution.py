@@ -34,7 +34,13 @@ class Toolbox(Part):
         strict=False,
         description="Seconds after which a side effect whose process is gone is looked after.",
     )
-    max_batch_size: int = Field(default=10, ge=1, le=1_000, description="Calls in one batch.")
+    max_batch_size: int = Field(
+        default=10, ge=1, le=1_000, description="Calls in one batch, chain or model's message."
+    )
+    parallel_mutations: bool = Field(
+        default=False,
+        description="Whether a chain may run side effects at the same time, if it asks to.",
+    )
     output_limit: int = Field(
         default=100_000,
         ge=1_000,
@@ -137,3 +143,7 @@ class Telemetry(Part):
         default="", description="The OTLP address that traces and metrics are sent to."
     )
     log: Literal["text", "json"] = Field(default="text", description="How log lines look.")
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="warning",
+        description="Which log lines are written; `info` has one for the end of each call.",
+    )

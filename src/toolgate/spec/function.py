@@ -46,6 +46,8 @@ class ToolFields(TypedDict, total=False):
     requires_approval: bool
     allowed_callers: list[str]
     idempotency_key: list[str]
+    downstream_key: dict[str, str]
+    probe: dict[str, Any]
     timeout: float
     retry: int | dict[str, Any]
     output_limit: int
@@ -79,6 +81,7 @@ class Binding:
         "function",
         "injected",
         "is_async",
+        "is_stream",
         "own",
         "spec",
         "takes",
@@ -91,6 +94,7 @@ class Binding:
         signature = Signature(found, str(given.get("name", found.name)))
         self.function = function
         self.is_async = found.is_async
+        self.is_stream = found.is_stream
         self.injected = signature.injected
         self.takes = signature.takes
         self.declared = frozenset(found.declared)

@@ -21,6 +21,8 @@ class Function(NamedTuple):
     name: str
     place: str
     is_async: bool
+    # Whether it yields its result in pieces.
+    is_stream: bool
     # What `@tool` says on it.
     declared: Mapping[str, Any]
     # What a partial has settled: no caller may see or change it.
@@ -55,8 +57,13 @@ def as_function(given: Any, name: str = "") -> Function:
     place = f"{home}.{getattr(found.described, '__qualname__', own)}"
     if not name:
         raise _refused(f"{_a(given)} has no name of its own", "Write add(…, name='NAME').", place)
-    if inspect.isgeneratorfunction(found.runs) or inspect.isasyncgenfunction(found.runs):
-        raise _refused("is a generator, which no call would run", "Return a list.", place, name)
+    if inspect.isgeneratorfunction(found.runs):
+        raise _refused(
+            "is a generator, which no call would run",
+            "Return a list, or write async def to yield pieces.",
+            place,
+            name,
+        )
     if _is_unbound(given, found.runs):
         raise _refused(
             "is a method without its object",
@@ -65,7 +72,10 @@ def as_function(given: Any, name: str = "") -> Function:
             name,
         )
     is_async = inspect.iscoroutinefunction(found.runs)
-    return Function(given, found.described, own, place, is_async, found.declared, found.fixed)
+    is_stream = inspect.isasyncgenfunction(found.runs)
+    return Function(
+        given, found.described, own, place, is_async, is_stream, found.declared, found.fixed
+    )
 
 
 def _behind(given: Callable[..., Any]) -> _Behind:

@@ -24,11 +24,11 @@ from toolgate.ledger.machine import Action
 from toolgate.ledger.state import State
 from toolgate.store import audit
 from toolgate.store.database import Database
-from toolgate.store.journal import _by_key, _row
 from toolgate.store.moment import now_ns
 from toolgate.store.outbox import enqueue
 from toolgate.store.records import approvals
 from toolgate.store.records import tool_execution_log as log
+from toolgate.store.rows import COLUMNS, entry_of, row_of
 from toolgate.store.text import storable
 
 _OPEN = [Standing.WAITING.value, Standing.APPROVED.value]
@@ -100,7 +100,10 @@ class TableApprovals:
                     approvals.c.expires_ns > now,
                 )
                 .values(
-                    state=state.value, decided_ns=now, decided_by=storable(who), reason=storable(why)
+                    state=state.value,
+                    decided_ns=now,
+                    decided_by=storable(who),
+                    reason=storable(why),
                 )
             )
             if not changed.rowcount:
@@ -155,7 +158,8 @@ class TableApprovals:
         self._expire(connection, [one for one in found if one.state.value in _OPEN], now)
         asked = msgspec.structs.replace(wanted, created_ns=now, expires_ns=now + ttl_ns)
         connection.execute(approvals.insert(), _values(asked))
-        connection.execute(log.insert(), _row(waiting(intent, asked)))
+        row = dict(zip(COLUMNS, row_of(waiting(intent, asked)), strict=True))
+        connection.execute(log.insert(), row)
         self._note(connection, asked, "requested", asked.agent or asked.user, "", now)
         return Requested(Word.WAIT, asked, is_new=True)
 
@@ -200,26 +204,17 @@ class TableApprovals:
             enqueue(connection, event)
 
 
-def use_up(connection: Connection, entry: Entry, now: int) -> bool:
-    """Whether the approval of a call that begins was there for it; it is used from now on."""
-    used = connection.execute(
-        approvals.update()
-        .where(
-            approvals.c.id == entry.approval,
-            approvals.c.tenant_id == storable(entry.tenant),
-            approvals.c.call_id == entry.call_id,
-            approvals.c.state == Standing.APPROVED.value,
-            approvals.c.expires_ns > now,
-        )
-        .values(state=Standing.USED.value)
-    )
-    return bool(used.rowcount)
-
-
 def _is_on_record(connection: Connection, intent: Entry, now: int) -> bool:
-    found = _by_key(connection, intent)
-    if found is None:
+    row = connection.execute(
+        sa.select(log).where(
+            log.c.tenant_id == storable(intent.tenant),
+            log.c.once_scope == storable(intent.scope),
+            log.c.once_key == storable(intent.key),
+        )
+    ).first()
+    if row is None:
         return False
+    found = entry_of(tuple(row))
     begun = submitted(found, intent, now_ns=now, lease_ns=now, owner="", may_start=False)
     return begun.action not in {Action.FORGET, Action.ASK}
 

@@ -99,6 +99,9 @@ def execution_row(
         "turn_group": storable(entry.turn_group),
         "user": storable(entry.user),
     }
+    for name, other in (("again_of", entry.again_of), ("undo_of", entry.undo_of)):
+        if other:
+            details[name] = other
     row: _Row = {
         "at_ns": at_ns,
         "who": storable(who or entry.agent or entry.user),
@@ -111,6 +114,22 @@ def execution_row(
     said = [at_ns, row["tenant_id"], row["who"], row["why"], change, details]
     row["digest"] = hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
     return row
+
+
+def note(
+    connection: Connection,
+    entry: Entry,
+    at_ns: int,
+    *,
+    change: str,
+    details: Mapping[str, str],
+    who: str,
+    why: str,
+) -> None:
+    """What an operator did about a call that stays as it is on record."""
+    said = {"call_id": entry.call_id, "tool": storable(entry.tool), **details}
+    tenant = storable(entry.tenant)
+    put(connection, [_row(at_ns, tenant, change, said, who=storable(who), why=storable(why))])
 
 
 def page_row(page: Mapping[str, Any]) -> _Row:

@@ -11,85 +11,13 @@ from toolgate.crash import crash_here
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended
 from toolgate.ledger.machine import Action
-from toolgate.ledger.state import State, before
+from toolgate.ledger.owner import Owner
 from toolgate.store.claiming import Terms, by_id, claim, started
 from toolgate.store.database import Statements
-from toolgate.store.ending import ENDING, ending_values, guard_values, window_ns
-from toolgate.store.owner import Owner
-from toolgate.store.rows import COLUMNS, row_of
-from toolgate.store.told import AUDIT, OUTBOX, audit_values, outbox_values
-
-_NOW = "(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint"
-# Given as a span; the server knows what time it is.
-_SPANS = frozenset({"lease_ns", "expires_ns"})
-_LEASE, _EXPIRES = COLUMNS.index("lease_ns"), COLUMNS.index("expires_ns")
-_BEFORE = {state: [one.value for one in sorted(before(state))] for state in State}
-
-
-def _claim(*, outbox: bool) -> str:
-    values = ", ".join(
-        f"{_NOW} + ${at}::bigint" if name in _SPANS else f"${at}"
-        for at, name in enumerate(COLUMNS, 1)
-    )
-    claimed = (
-        f"INSERT INTO tool_execution_log ({', '.join(COLUMNS)}) VALUES ({values}) "  # noqa: S608
-        "ON CONFLICT DO NOTHING RETURNING lease_ns, expires_ns"
-    )
-    if not outbox:
-        return claimed
-    return (
-        f"WITH claimed AS ({claimed}), "  # noqa: S608
-        f"told AS (INSERT INTO outbox ({', '.join(OUTBOX)}) "
-        f"SELECT {_typed(OUTBOX, len(COLUMNS) + 1)} FROM claimed) "
-        "SELECT lease_ns, expires_ns FROM claimed"
-    )
-
-
-def _typed(columns: tuple[str, ...], first: int) -> str:
-    """As `_marks`, where no table says what a parameter is."""
-    types = {"at_ns": "bigint", "details": "text::json"}
-    return ", ".join(
-        f"${first + at}::{types.get(name, 'text')}" for at, name in enumerate(columns)
-    )
-
-
-def _end(*, outbox: bool, charges: bool) -> str:
-    first = len(ENDING) + 1
-    sets = ", ".join(f"{name} = ${at}" for at, name in enumerate(ENDING, 1))
-    ended = (
-        f"UPDATE tool_execution_log SET {sets}, lease_ns = NULL, ended_ns = {_NOW}, "  # noqa: S608
-        f"undo_until_ns = {_NOW} + ${first}::bigint "
-        f"WHERE call_id = ${first + 1} AND tenant_id = ${first + 2} AND fence = ${first + 3} "
-        f"AND state = ANY(${first + 4}::text[]) RETURNING wanted_by"
-    )
-    first += 5
-    parts = [
-        f"ended AS ({ended})",
-        f"noted AS (INSERT INTO audit_log ({', '.join(AUDIT)}) "
-        f"SELECT {_typed(AUDIT, first)} FROM ended)",
-    ]
-    first += len(AUDIT)
-    if charges:
-        parts.append(
-            "spent AS (UPDATE budget_leases SET spent = spent + charge.amount "
-            f"FROM ended, unnest(${first}::text[], ${first + 1}::bigint[]) AS charge(id, amount) "
-            "WHERE budget_leases.id = charge.id)"
-        )
-        first += 2
-    if outbox:
-        parts.append(
-            f"told AS (INSERT INTO outbox ({', '.join(OUTBOX)}) "
-            f"SELECT {_typed(OUTBOX, first)} FROM ended)"
-        )
-    return f"WITH {', '.join(parts)} SELECT wanted_by FROM ended"
-
-
-_CLAIMS = {outbox: _claim(outbox=outbox) for outbox in (False, True)}
-_ENDS = {
-    (outbox, charges): _end(outbox=outbox, charges=charges)
-    for outbox in (False, True)
-    for charges in (False, True)
-}
+from toolgate.store.ending import ending_values, guard_values, window_ns
+from toolgate.store.rows import row_of
+from toolgate.store.statements import BEFORE, CLAIMS, ENDS
+from toolgate.store.told import audit_values, outbox_values
 
 
 class PostgresCalls:
@@ -121,7 +49,7 @@ class PostgresCalls:
             values = row_of(new)
             told = outbox_values(new, clock.unix_ns()) if self._outbox else None
             rows, again = await self._database.run(
-                _CLAIMS[told is not None], values if told is None else (*values, *told)
+                CLAIMS[told is not None], values if told is None else (*values, *told)
             )
             if rows:
                 crash_here("CP4")
@@ -142,7 +70,7 @@ class PostgresCalls:
             *ending_values(entry),
             window_ns(entry),
             *guard_values(entry),
-            _BEFORE[entry.state],
+            BEFORE[entry.state],
             *audit_values(entry, now),
         ]
         if entry.charges:
@@ -151,9 +79,7 @@ class PostgresCalls:
         if told is not None:
             values += told
         crash_here("CP7")
-        rows, again = await self._database.run(
-            _ENDS[told is not None, bool(entry.charges)], values
-        )
+        rows, again = await self._database.run(ENDS[told is not None, bool(entry.charges)], values)
         if rows:
             return Ended(accepted=True, wanted_by=rows[0][0])
         return await self._ended_before(entry) if again else Ended(accepted=False)

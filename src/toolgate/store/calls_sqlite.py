@@ -7,11 +7,11 @@ from toolgate.crash import crash_here
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended
 from toolgate.ledger.machine import Action
+from toolgate.ledger.owner import Owner
 from toolgate.ledger.state import State, before
 from toolgate.store.claiming import Terms, claim, started
 from toolgate.store.database import Database
 from toolgate.store.ending import ENDING, ending_values, guard_values, window_ns
-from toolgate.store.owner import Owner
 from toolgate.store.readers import driver_of
 from toolgate.store.rows import COLUMNS, row_of
 from toolgate.store.told import AUDIT, OUTBOX, audit_values, outbox_values

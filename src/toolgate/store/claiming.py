@@ -13,9 +13,9 @@ from toolgate.ledger.claims import continued, submitted
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun
 from toolgate.ledger.machine import Action
+from toolgate.ledger.owner import Owner
 from toolgate.ledger.state import State
 from toolgate.store.moment import now_ns
-from toolgate.store.owner import Owner
 from toolgate.store.records import approvals
 from toolgate.store.records import tool_execution_log as log
 from toolgate.store.rows import COLUMNS, SUCCESS, entry_of, row_of
@@ -232,6 +232,4 @@ def _is_waited_for(connection: Connection, found: Entry, entry: Entry) -> bool:
 
 
 def _free_key(connection: Connection, found: Entry) -> None:
-    connection.execute(
-        log.update().where(log.c.call_id == found.call_id).values(once_key=None)
-    )
+    connection.execute(log.update().where(log.c.call_id == found.call_id).values(once_key=None))

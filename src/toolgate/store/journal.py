@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended
 from toolgate.ledger.machine import Action
+from toolgate.ledger.owner import Owner
 from toolgate.spec.document import sha256
 from toolgate.store import pages
 from toolgate.store.behind import Behind
@@ -20,7 +21,6 @@ from toolgate.store.calls_postgres import PostgresCalls
 from toolgate.store.calls_sqlite import SqliteCalls
 from toolgate.store.database import Database, Statements
 from toolgate.store.outage import closed
-from toolgate.store.owner import Owner
 from toolgate.store.records import tool_execution_log as log
 from toolgate.store.rows import COLUMNS, entries_of, entry_of
 from toolgate.store.text import storable
@@ -51,8 +51,12 @@ class TableJournal:
     ) -> None:
         self._database = database
         self.owner = Owner(lease=lease)
-        kind = PostgresCalls if isinstance(database, Statements) else SqliteCalls
-        self._calls = kind(database, self.owner, ttl_ns=round(ttl * 1e9), outbox=outbox)
+        ttl_ns = round(ttl * 1e9)
+        self._calls = (
+            PostgresCalls(database, self.owner, ttl_ns=ttl_ns, outbox=outbox)
+            if isinstance(database, Statements)
+            else SqliteCalls(database, self.owner, ttl_ns=ttl_ns, outbox=outbox)
+        )
         # Entries that cannot be written still wait; once there are too many, calls are refused.
         self._behind = Behind[Entry]("journal", self._write)
 
@@ -84,9 +88,7 @@ class TableJournal:
         if rows:
             return entry_of(tuple(rows[0]))
         await self.drain()
-        return await self._database.read(
-            lambda connection: pages.find(connection, tenant, call_id)
-        )
+        return await self._database.read(lambda connection: pages.find(connection, tenant, call_id))
 
     def note(self, entry: Entry) -> None:
         """Keep it until the next write, a tenth of a second at the most."""
@@ -95,6 +97,11 @@ class TableJournal:
         if len(entry.args) > _SMALL:
             entry = msgspec.structs.replace(entry, args=b"", args_hash=sha256(entry.args))
         self._behind.add(entry)
+
+    @property
+    def waiting(self) -> int:
+        """How many calls are still to be written."""
+        return self._behind.load
 
     def crowded(self) -> bool:
         """Callers wait for the disk before memory fills."""

@@ -1,30 +1,31 @@
 """The ledger in tables: every step is the machine's, on a row that nobody else is at."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolgate.errors import InvalidRequest
-from toolgate.ledger.claims import taken, undoing
+from toolgate.ledger.claims import stepped, taken, undoing
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun
-from toolgate.ledger.ledger import Which
-from toolgate.ledger.machine import Action, Event, Settle, Start, Undone, step
+from toolgate.ledger.ledger import Which, no_such_cursor, scopes
+from toolgate.ledger.machine import Action, Event, Recovery, Settle, Start, Undone
+from toolgate.ledger.owner import Owner
 from toolgate.ledger.state import OPEN, State
+from toolgate.store import audit
+from toolgate.store.budgets import charge
 from toolgate.store.claiming import by_id, write
 from toolgate.store.database import Database
 from toolgate.store.moment import now_ns
-from toolgate.store.owner import Owner
 from toolgate.store.records import tool_execution_log as log
-from toolgate.store.rows import entries_of, entry_of
+from toolgate.store.rows import entries_of
 from toolgate.store.text import storable
 from toolgate.store.told import tell
 from toolgate.tenancy.audit import ENDED
 
 _OPEN = [state.value for state in sorted(OPEN)]
+# Of the ids in one statement; servers have a bound for it.
+_TOGETHER = 10_000
 # What cannot be read stays where it is, and is passed over.
 _UNREADABLE = 1_000
 _OURS = frozenset({Action.RUN, Action.AGAIN, Action.PROBE, Action.COMPENSATE})
@@ -62,6 +63,23 @@ class TableLedger:
 
         return await self._database.read(work)
 
+    async def unsure(self, limit: int) -> Sequence[Entry]:
+        """Of those whose end was seen last, that is seen to be missing."""
+
+        def work(connection: Connection) -> list[Entry]:
+            rows = connection.execute(
+                sa.select(log)
+                .where(
+                    log.c.state == State.UNKNOWN.value,
+                    log.c.recovery == Recovery.PROBED.value,
+                )
+                .order_by(log.c.ended_ns.desc())
+                .limit(max(limit, 0))
+            )
+            return entries_of(tuple(row) for row in rows)
+
+        return await self._database.read(work)
+
     async def take(self, entry: Entry) -> Begun:
         """By the row as it is now: another may have been quicker."""
 
@@ -74,7 +92,8 @@ class TableLedger:
                 found, now_ns=now, lease_ns=now + self._owner.lease_ns, owner=self._owner.name
             )
             change = ENDED if begun.action is Action.PARK else "call.taken"
-            return begun if self._put(connection, found, begun.entry, now, change) else _not(found)
+            done = self._put(connection, found, begun.entry, now, change)
+            return begun if done else _not(found)
 
         return self._held(await self._database.write(work))
 
@@ -82,7 +101,7 @@ class TableLedger:
         """From here on it may have happened."""
         return await self._step(entry, Start(entry.fence), change="call.started")
 
-    async def undo(self, entry: Entry) -> Begun:
+    async def undo(self, entry: Entry, *, who: str = "", why: str = "") -> Begun:
         """By the row as it is now, and within its time."""
 
         def work(connection: Connection) -> Begun:
@@ -93,42 +112,134 @@ class TableLedger:
             begun = undoing(
                 found, now_ns=now, lease_ns=now + self._owner.lease_ns, owner=self._owner.name
             )
-            changes = {"call.undo"}
-            return (
-                begun
-                if self._put(connection, found, begun.entry, now, changes.pop())
-                else _not(found)
-            )
+            done = self._put(connection, found, begun.entry, now, "call.undo", who, why)
+            return begun if done else _not(found)
 
         return self._held(await self._database.write(work))
 
     async def undone(self, entry: Entry, *, done: bool, why: str = "") -> bool:
         """What failed can be tried again."""
         self._owner.running.discard(entry.call_id)
-        said = {} if done else {"error_code": "compensation_failed", "error_message": why}
         event = Undone(fence=entry.fence, done=done)
-        return await self._step(entry, event, change=ENDED, why=why, **said)
+        return await self._step(entry, event, change=ENDED, why=why)
 
     async def settle(self, entry: Entry, *, happened: bool, who: str, why: str) -> bool:
         """Whoever knows it says so under a name, with a reason."""
         return await self._step(entry, Settle(happened), change="call.settled", who=who, why=why)
 
+    async def note(
+        self, entry: Entry, change: str, details: Mapping[str, str], *, who: str, why: str
+    ) -> None:
+        """The row stays as it is; the audit says who looked after it."""
+
+        def work(connection: Connection) -> None:
+            at_ns = now_ns(connection)
+            audit.note(connection, entry, at_ns, change=change, details=details, who=who, why=why)
+
+        await self._database.write(work)
+
     async def renew(self) -> int:
         """One statement for all that run here."""
         running = sorted(self._owner.running)
-        if not running:
-            return 0
 
         def work(connection: Connection) -> int:
-            return connection.execute(
-                log.update()
-                .where(
-                    _among(connection, running),
-                    log.c.owner == self._owner.name,
-                    log.c.state.in_(_OPEN),
-                    log.c.lease_ns.is_not(None),
-                )
-                .values(lease_ns=now_ns(connection) + self._owner.lease_ns)
-            ).rowcount
+            now = now_ns(connection)
+            return sum(
+                connection.execute(
+                    log.update()
+                    .where(
+                        log.c.call_id.in_(running[first : first + _TOGETHER]),
+                        log.c.owner == self._owner.name,
+                        log.c.state.in_(_OPEN),
+                        log.c.lease_ns.is_not(None),
+                    )
+                    .values(lease_ns=now + self._owner.lease_ns)
+                ).rowcount
+                for first in range(0, len(running), _TOGETHER)
+            )
+
+        return await self._database.write(work) if running else 0
+
+    async def _step(self, entry: Entry, event: Event, **told: str) -> bool:
+        """What the event makes of the row; `why` it failed is kept with it."""
+
+        def work(connection: Connection) -> bool:
+            found = by_id(connection, entry.tenant, entry.call_id, lock=True)
+            if found is None:
+                return False
+            now = now_ns(connection)
+            after = stepped(found, event, now_ns=now, why=told.get("why", ""))
+            return after is not None and self._put(connection, found, after, now, **told)
 
         return await self._database.write(work)
+
+    def _put(
+        self,
+        connection: Connection,
+        found: Entry,
+        entry: Entry,
+        now: int,
+        change: str,
+        who: str = "",
+        why: str = "",
+    ) -> bool:
+        """Write it and tell of it; whether the row was still as it was found."""
+        if entry == found:
+            return True
+        if not write(connection, found, entry):
+            return False
+        tell(connection, entry, now, outbox=self._outbox, change=change, who=who, why=why)
+        if entry.state is State.UNKNOWN and found.state is not State.UNKNOWN:
+            # It may have happened, so it costs what it held.
+            charge(connection, entry.charges)
+        return True
+
+    def _held(self, begun: Begun) -> Begun:
+        if begun.action in _OURS:
+            self._owner.running.add(begun.entry.call_id)
+        return begun
+
+
+def _not(entry: Entry) -> Begun:
+    return Begun(entry, Action.REFUSE)
+
+
+def _found(connection: Connection, which: Which) -> list[Entry]:
+    asked = sa.select(log).where(log.c.tenant_id == storable(which.tenant))
+    for column, wanted in (
+        (log.c.turn_group, which.turn_group),
+        (log.c.chain_id, which.chain),
+        (log.c.tool_name, which.tool),
+        (log.c.agent_id, which.agent),
+        (log.c.user_id, which.user),
+    ):
+        if wanted:
+            asked = asked.where(column == storable(wanted))
+    if which.of:
+        of = storable(which.of)
+        asked = asked.where((log.c.again_of == of) | (log.c.undo_of == of))
+    if which.scope:
+        asked = asked.where(log.c.once_scope.in_([storable(one) for one in scopes(which.scope)]))
+    if which.states:
+        asked = asked.where(log.c.state.in_([state.value for state in sorted(which.states)]))
+    if which.since_ns:
+        asked = asked.where(log.c.created_ns >= which.since_ns)
+    if which.before:
+        asked = asked.where(_older(connection, which))
+    rows = connection.execute(
+        asked.order_by(log.c.created_ns.desc(), log.c.call_id.desc()).limit(which.limit)
+    )
+    return entries_of(tuple(row) for row in rows)
+
+
+def _older(connection: Connection, which: Which) -> sa.ColumnElement[bool]:
+    began = connection.execute(
+        sa.select(log.c.created_ns).where(
+            log.c.call_id == storable(which.before), log.c.tenant_id == storable(which.tenant)
+        )
+    ).scalar_one_or_none()
+    if began is None:
+        raise no_such_cursor(which)
+    return (log.c.created_ns < began) | (
+        (log.c.created_ns == began) & (log.c.call_id < storable(which.before))
+    )

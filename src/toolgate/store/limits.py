@@ -60,7 +60,9 @@ def set_rate_limit(change: SetRateLimit, connection: Connection) -> None:
     upsert(connection, rate_limits, [row], change=("calls", "per", "updated_at"))
 
 
-def read_budgets(connection: Connection, tenants: Iterable[str] | None) -> dict[str, dict[str, int]]:
+def read_budgets(
+    connection: Connection, tenants: Iterable[str] | None
+) -> dict[str, dict[str, int]]:
     """The most of each metric, by tenant: of these, or of all."""
     column = tenant_budgets.c
     asked = sa.select(column.tenant_id, column.metric, column.most).order_by(column.metric)

@@ -18,7 +18,7 @@ _decode = msgspec.json.Decoder(Event).decode
 
 
 def enqueue(connection: Connection, event: Event, *, key: str = "") -> None:
-    """Put an event where it is sent from; those of one key in this order. The call's, unless said."""
+    """Put an event where it is sent from. Those of one key, the call's unless said, keep order."""
     connection.execute(
         outbox.insert().values(
             at_ns=event.at_ns,

@@ -75,6 +75,14 @@ tool_execution_log = sa.Table(
         sqlite_where=sa.text("turn_group <> ''"),
         postgresql_where=sa.text("turn_group <> ''"),
     ),
+    # What an operator has to settle.
+    sa.Index(
+        "ix_tool_execution_log_unknown",
+        "tenant_id",
+        "created_ns",
+        sqlite_where=sa.text("state = 'unknown'"),
+        postgresql_where=sa.text("state = 'unknown'"),
+    ),
     # Ids sort by time, so rows are appended to the one tree that the key needs anyway.
     sqlite_with_rowid=False,
 )
@@ -245,5 +253,6 @@ outbox = sa.Table(
     sa.Column("payload", sa.Text, nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
     sa.Column("next_ns", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Index(None, "key", "id"),
     sqlite_autoincrement=True,
 )

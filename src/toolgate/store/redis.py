@@ -41,8 +41,8 @@ class RedisShared:
         Nodes of one installation have one store; those of another must not find its decisions.
         """
         self._prefix = f"{PREFIX}{installation}:" if installation else PREFIX
-        self._client = _client(url)
-        self._notices = Notices(lambda: _client(url, listening=True), CHANNEL)
+        self._client = client(url)
+        self._notices = Notices(lambda: client(url, listening=True), CHANNEL)
         self._problem = ""
         self._again_ns = 0
 
@@ -109,7 +109,7 @@ class RedisShared:
         self._problem = f"it does not answer ({kind}); this node decides by itself"
 
 
-def _client(url: str, *, listening: bool = False) -> "Redis":
+def client(url: str, *, listening: bool = False) -> "Redis":
     """One that gives up in time, and that tries once more on a connection that had been lost."""
     options: dict[str, Any] = {
         "socket_connect_timeout": _SECONDS,

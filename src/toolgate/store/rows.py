@@ -98,7 +98,7 @@ def entries_of(rows: Iterable[Sequence[Any]]) -> list[Entry]:
         try:
             found.append(entry_of(row))
         except StoreMismatch as error:
-            _log.error("%s", error.message)  # noqa: TRY400  a trace would show the row
+            _log.error("%s", error.message)
     return found
 
 

@@ -8,17 +8,22 @@ from typing import Any
 from toolgate.catalog.catalog import Catalog
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
+from toolgate.executor.people import People
 from toolgate.executor.provider import Provider
 from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.decision import Decisions
 from toolgate.gate.gate import Gate
+from toolgate.ledger.approval import Approvals
 from toolgate.ledger.journal import Journal
+from toolgate.ledger.ledger import Ledger
 from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime
 from toolgate.tenancy.directory import Directory, RelationWriter
 from toolgate.tenancy.tenancy import Tenancy
+from toolgate.testing.approvals import MemoryApprovals
 from toolgate.testing.directory import MemoryDirectory
 from toolgate.testing.journal import MemoryJournal
+from toolgate.testing.ledger import MemoryLedger
 
 _TIMEOUT = 30.0
 _WAIT = 5.0
@@ -29,6 +34,8 @@ async def in_memory(
     *functions: Callable[..., Any],
     directory: Directory | None = None,
     journal: Journal | None = None,
+    approvals: Approvals | None = None,
+    ledger: Ledger | None = None,
     extensions: Sequence[Extension] = (),
     providers: Mapping[str, Provider] = MappingProxyType({}),
     engines: Engines | None = None,
@@ -41,29 +48,42 @@ async def in_memory(
     Without `engines` the last phase is layers and personas alone, and nobody needs a relation.
     """
     journal = journal or MemoryJournal()
+    beside = journal if isinstance(journal, MemoryJournal) else MemoryJournal()
     python = PythonProvider()
-    chain = (*built_in(default_timeout=_TIMEOUT, journal=journal, wait=_WAIT), *extensions)
+    people = People(
+        approvals or MemoryApprovals(beside),
+        decide=lambda: gate.decide,
+        world=lambda: tenancy.world,
+    )
+    chain = (
+        *built_in(journal=journal, people=people, wait=_WAIT),
+        *extensions,
+    )
     executor = Executor({"python": python, **providers}, chain, default_timeout=_TIMEOUT)
     catalog = Catalog([], usable=executor.unusable)
     tenancy = Tenancy(directory or MemoryDirectory(), relations=relations)
     await tenancy.refresh()
+    gate = Gate(
+        catalog,
+        tenancy,
+        engines or Engines(),
+        decisions=decisions,
+        rules=rules or Rules(),
+    )
     house = Runtime(
         catalog=catalog,
         tenancy=tenancy,
-        gate=Gate(
-            catalog,
-            tenancy,
-            engines or Engines(),
-            decisions=decisions,
-            rules=rules or Rules(),
-        ),
+        gate=gate,
         executor=executor,
         journal=journal,
         functions=python,
+        people=people,
+        ledger=ledger or MemoryLedger(beside),
         decisions=decisions,
     )
     house.add(*functions)
     try:
         yield house
     finally:
+        await executor.close()
         python.close()

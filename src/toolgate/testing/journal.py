@@ -1,86 +1,80 @@
 """The journal in memory, with the rules of the one in tables; everything is gone when it is."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
 from toolgate import clock
 from toolgate.errors import InvalidRequest
-from toolgate.ledger.claims import submitted
+from toolgate.ledger.claims import continued, submitted
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended
 from toolgate.ledger.machine import Action
+from toolgate.ledger.owner import Owner
 from toolgate.ledger.state import MOVES, State
 from toolgate.spec.document import sha256
 
+_OURS = frozenset({Action.RUN, Action.AGAIN})
+# Given a tenant, an approval and the time: the call that waits for it, and using it up; or neither.
+Approvals = Callable[[str, str, int], "tuple[str, Callable[[], None]] | None"]
+
+
+class _Plan(msgspec.Struct):
+    window: float | None = None
+
 
 class MemoryJournal:
-    """The journal port over a list. `calls` is what a test looks at, in the order they came."""
+    """The journal port over a list. `calls` is what a test looks at, in the order they came.
 
-    def __init__(self, *, lease: float = 15.0, ttl: float = 86_400.0) -> None:
-        self.calls: list[Entry] = []
-        self.owner = "memory"
-        self._lease_ns = round(lease * 1e9)
+    `beside` is another journal on the same list, as another process would have it.
+    """
+
+    def __init__(
+        self,
+        *,
+        lease: float = 15.0,
+        ttl: float = 86_400.0,
+        beside: "MemoryJournal | None" = None,
+        approvals: Approvals | None = None,
+    ) -> None:
+        self.owner = Owner(lease=lease)
+        self.calls: list[Entry] = [] if beside is None else beside.calls
+        # By id and by key, where they stand in the list.
+        self.begun: dict[str, int] = {} if beside is None else beside.begun
+        self.keys: dict[tuple[str, str, str], str] = {} if beside is None else beside.keys
         self._ttl_ns = round(ttl * 1e9)
-        self._begun: dict[str, int] = {}
-        self._keys: dict[tuple[str, str, str], str] = {}
+        self.approvals = approvals
 
     async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
         """Claim the key and keep the intent, or say what is there already."""
-        if entry.call_id in self._begun:
-            raise InvalidRequest(
-                f"The call {entry.call_id!r} is on record already; it did not run again."
-            )
-        now = clock.unix_ns()
-        key = (entry.tenant, entry.scope, entry.key)
-        if entry.key and key in self._keys:
-            at = self._begun[self._keys[key]]
-            begun = submitted(
-                self.calls[at],
-                entry,
-                now_ns=now,
-                lease_ns=now + self._lease_ns,
-                owner=self.owner,
-                may_start=may_start,
-            )
-            if begun.action is not Action.FORGET:
-                self.calls[at] = begun.entry
-                return begun
-        entry = msgspec.structs.replace(
-            entry,
-            state=State.STARTED,
-            owner=self.owner,
-            fence=1,
-            tried=True,
-            lease_ns=now + self._lease_ns,
-            expires_ns=now + self._ttl_ns if entry.key else None,
-            args_hash=entry.args_hash or sha256(entry.args),
-        )
-        if entry.key:
-            self._keys[key] = entry.call_id
-        self._begun[entry.call_id] = len(self.calls)
-        self.calls.append(entry)
-        return Begun(entry, Action.RUN)
+        begun = self._claimed(entry, may_start=may_start)
+        if begun.action in _OURS:
+            self.owner.running.add(begun.entry.call_id)
+        return begun
 
     async def end(self, entry: Entry) -> Ended:
         """Only its owner can end it, only as long as it is, and only once."""
-        at = self._begun.get(entry.call_id)
-        if at is None:
+        self.owner.running.discard(entry.call_id)
+        found = self.at(entry.tenant, entry.call_id)
+        if found is None or found.fence != entry.fence or entry.state not in MOVES[found.state]:
             return Ended(accepted=False)
-        found = self.calls[at]
-        if found.fence != entry.fence or entry.state not in MOVES[found.state]:
-            return Ended(accepted=False)
-        self.calls[at] = msgspec.structs.replace(
-            found,
-            state=entry.state,
-            duration_ns=entry.duration_ns,
-            error_code=entry.error_code,
-            error_message=entry.error_message,
-            permanent=entry.permanent,
-            result=entry.result,
-            plan=entry.plan,
-            lease_ns=None,
-            ended_ns=clock.unix_ns(),
+        now = clock.unix_ns()
+        window = msgspec.json.decode(entry.plan, type=_Plan).window if entry.plan else None
+        self.put(
+            msgspec.structs.replace(
+                found,
+                state=entry.state,
+                duration_ns=entry.duration_ns,
+                error_code=entry.error_code,
+                error_message=entry.error_message,
+                permanent=entry.permanent,
+                result=entry.result,
+                plan=entry.plan,
+                charges=entry.charges,
+                lease_ns=None,
+                ended_ns=now,
+                undo_until_ns=None if window is None else now + round(window * 1e9),
+            )
         )
         return Ended(accepted=True, wanted_by=found.wanted_by)
 
@@ -115,6 +109,88 @@ class MemoryJournal:
         found = [entry for entry in self.calls if entry.tenant == tenant]
         found.sort(key=lambda entry: (entry.started_ns, entry.call_id), reverse=True)
         return found[: max(limit, 0)]
+
+    def rows(self) -> list[Entry]:
+        """The side effects, in the order that they came."""
+        return [self.calls[at] for at in self.begun.values()]
+
+    def at(self, tenant: str, call_id: str) -> Entry | None:
+        """One side effect."""
+        at = self.begun.get(call_id)
+        found = None if at is None else self.calls[at]
+        return found if found is not None and found.tenant == tenant else None
+
+    def put(self, entry: Entry) -> None:
+        """In its place, or as a new one: what waits for a person is put here by whoever asks."""
+        if entry.key:
+            self.keys[entry.tenant, entry.scope, entry.key] = entry.call_id
+        at = self.begun.setdefault(entry.call_id, len(self.calls))
+        self.calls[at : at + 1] = [entry]
+
+    def _claimed(self, entry: Entry, *, may_start: bool) -> Begun:
+        now = clock.unix_ns()
+        terms = {"now_ns": now, "lease_ns": now + self.owner.lease_ns}
+        key = (entry.tenant, entry.scope, entry.key)
+        agreed = self._agreed(entry, now)
+        found = self.at(entry.tenant, self.keys.get(key, "")) if entry.key else None
+        if found is not None and not (agreed and agreed[0] == found.call_id):
+            if found.call_id == entry.call_id:
+                raise _on_record(entry)
+            begun = submitted(found, entry, owner=self.owner.name, may_start=may_start, **terms)
+            if begun.action is not Action.FORGET:
+                self.put(begun.entry)
+                return begun
+            if may_start or entry.approval:
+                del self.keys[key]
+                self.put(msgspec.structs.replace(found, key=""))
+        if entry.approval:
+            return self._on_approval(entry, agreed, now)
+        if not may_start:
+            return Begun(entry, Action.ASK)
+        if entry.call_id in self.begun:
+            raise _on_record(entry)
+        new = msgspec.structs.replace(
+            entry,
+            state=State.STARTED,
+            owner=self.owner.name,
+            fence=1,
+            tried=True,
+            lease_ns=now + self.owner.lease_ns,
+            expires_ns=now + self._ttl_ns if entry.key else None,
+            args_hash=entry.args_hash or sha256(entry.args),
+        )
+        self.put(new)
+        return Begun(new, Action.RUN)
+
+    def _agreed(self, entry: Entry, now: int) -> tuple[str, Callable[[], None]] | None:
+        if not entry.approval or self.approvals is None:
+            return None
+        return self.approvals(entry.tenant, entry.approval, now)
+
+    def _on_approval(
+        self, entry: Entry, agreed: tuple[str, Callable[[], None]] | None, now: int
+    ) -> Begun:
+        waited = None if agreed is None else self.at(entry.tenant, agreed[0])
+        if agreed is None or waited is None:
+            return Begun(entry, Action.REFUSE)
+        begun = continued(
+            waited,
+            entry,
+            now_ns=now,
+            lease_ns=now + self.owner.lease_ns,
+            owner=self.owner.name,
+        )
+        if begun.action is not Action.RUN:
+            return begun
+        agreed[1]()
+        expires_ns = now + self._ttl_ns if begun.entry.key else None
+        new = msgspec.structs.replace(begun.entry, expires_ns=expires_ns)
+        self.put(new)
+        return Begun(new, Action.RUN)
+
+
+def _on_record(entry: Entry) -> InvalidRequest:
+    return InvalidRequest(f"The call {entry.call_id!r} is on record already; it did not run again.")
 
 
 def _kept(entry: Entry) -> Entry:

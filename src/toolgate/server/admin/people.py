@@ -14,7 +14,7 @@ from toolgate.server.admin.desk import (
     beyond,
     noted,
 )
-from toolgate.tenancy.capsule import Mode
+from toolgate.tenancy.capsule import Mode, NewerMessages
 from toolgate.tenancy.keys import Key, Role
 
 
@@ -26,9 +26,10 @@ class Flag(SignedOfTenant, kw_only=True):
 
 
 class Agent(SignedOfTenant):
-    """What the agent's capsule starts from."""
+    """What the agent's capsule starts from, and what it does about newer messages."""
 
-    mode: Mode = Mode.ALL
+    mode: Mode | None = None
+    newer_messages: NewerMessages | None = None
 
 
 class Activation(SignedOfTenant, kw_only=True):
@@ -67,6 +68,7 @@ async def list_agents(desk: Desk, _: OfTenant) -> Any:
             {
                 "id": agent,
                 "mode": capsule.mode,
+                "newer_messages": capsule.newer_messages,
                 "tools": {
                     tool: {"enabled": one.enabled, "overrides": dict(one.overrides)}
                     for tool, one in sorted(capsule.activations.items())
@@ -78,10 +80,20 @@ async def list_agents(desk: Desk, _: OfTenant) -> Any:
 
 
 async def put_agent(desk: Desk, given: Agent) -> Any:
-    """`PUT agents/{id}` `{tenant, mode}`."""
+    """`PUT agents/{id}` `{tenant, mode, newer_messages}`."""
     tenant, before = desk.need_tenant(), desk.gate.tenancy.world
-    await desk.tenancy.set_agent(tenant, desk.names[0], given.mode)
-    answer = {"id": desk.names[0], "tenant": tenant, "mode": given.mode}
+    [agent] = desk.names
+    if given.newer_messages is not None:
+        await desk.tenancy.set_newer_messages(tenant, agent, given.newer_messages)
+    if given.mode is not None or given.newer_messages is None:
+        await desk.tenancy.set_agent(tenant, agent, given.mode or Mode.ALL)
+    capsule = desk.gate.tenancy.world.capsule(tenant, agent)
+    answer = {
+        "id": agent,
+        "tenant": tenant,
+        "mode": capsule.mode,
+        "newer_messages": capsule.newer_messages,
+    }
     return noted(answer, desk.notes(before, tenant))
 
 

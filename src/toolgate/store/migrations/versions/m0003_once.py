@@ -102,6 +102,14 @@ def _calls() -> None:
         postgresql_where=sa.text("turn_group <> ''"),
     )
     op.create_index(
+        "ix_tool_execution_log_unknown",
+        "tool_execution_log",
+        ["tenant_id", "created_ns"],
+        unique=False,
+        sqlite_where=sa.text("state = 'unknown'"),
+        postgresql_where=sa.text("state = 'unknown'"),
+    )
+    op.create_index(
         "uq_tool_execution_log_once",
         "tool_execution_log",
         ["tenant_id", "once_scope", "once_key"],
@@ -231,6 +239,7 @@ def _events() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox")),
         sqlite_autoincrement=True,
     )
+    op.create_index(op.f("ix_outbox_key_id"), "outbox", ["key", "id"], unique=False)
 
 
 def _seals() -> None:

@@ -1,0 +1,138 @@
+"""`toolgate approvals`: what persons are asked, and their word on it."""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from toolgate.bootstrap import Toolgate
+from toolgate.cli import show
+from toolgate.cli.administer import administer
+from toolgate.cli.operator import login
+from toolgate.cli.session import Config, Json
+from toolgate.errors import InvalidRequest
+from toolgate.executor.desk import told
+from toolgate.ledger.approval import Standing
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="What persons are asked, and decide."
+)
+Id = Annotated[str, typer.Argument(help="The approval's id.")]
+Reason = Annotated[str, typer.Option("--reason", help="The reason, for the record.")]
+_MOST_CELL = 60
+
+
+class Which(StrEnum):
+    """Which of them are listed."""
+
+    WAITING = "waiting"
+    APPROVED = "approved"
+    DENIED = "denied"
+    USED = "used"
+    EXPIRED = "expired"
+    ALL = "all"
+
+
+@app.command("list")
+def list_(
+    config: Config = None,
+    tenant: Annotated[str, typer.Option("--tenant", help="Only of this tenant.")] = "",
+    state: Annotated[Which, typer.Option("--state", help="How far they got.")] = Which.WAITING,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, help="At most so many.")] = 50,
+    json: Json = False,
+) -> None:
+    """What waits for a person, the newest first."""
+    states = frozenset[Standing]() if state is Which.ALL else frozenset({Standing(state)})
+
+    async def work(gate: Toolgate) -> list[dict[str, Any]]:
+        return [told(one) for one in await gate.approvals.list(tenant, states=states, limit=limit)]
+
+    rows = administer(config, work, json=json)
+    if json:
+        show.as_json(rows)
+        return
+    show.table(
+        ("id", "state", "kind", "tool", "tenant", "agent", "user", "until", "arguments"),
+        [
+            (
+                row["id"],
+                row["state"],
+                row["kind"],
+                row["tool"],
+                row["tenant"],
+                row["agent"],
+                row["user"],
+                _moment(row["expires_ns"]),
+                _short(row["args"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+@app.command("show")
+def show_(id_: Id, config: Config = None, json: Json = False) -> None:
+    """One of them, with all of its arguments and the code that says they were shown."""
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        found = await gate.approvals.find(id_, by=login())
+        if found is None:
+            raise InvalidRequest(f"There is no approval {id_[:80]!r}. List them to see which.")
+        return told(found, whole=True)
+
+    row = administer(config, work, json=json)
+    if json:
+        show.as_json(row)
+        return
+    asked = f"{row['agent']} of {row['tenant']}" + (f" for {row['user']}" if row["user"] else "")
+    show.line(f"{row['tool']} ({row['kind']}, {row['state']}), asked for by {asked}")
+    show.line(row["prompt"])
+    show.line(row["args"])
+    show.line(f"until {_moment(row['expires_ns'])}; these arguments were shown: {row['seen']}")
+    if row["decided_by"]:
+        why = f": {row['reason']}" if row["reason"] else ""
+        show.line(f"decided by {row['decided_by']}, {_moment(row['decided_ns'])}{why}")
+
+
+@app.command()
+def approve(
+    id_: Id,
+    reason: Reason = "",
+    seen: Annotated[
+        str,
+        typer.Option("--seen", help="For long arguments: the code that `show` gives with them."),
+    ] = "",
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Agree to this very call, once."""
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        return told(await gate.approvals.approve(id_, by=login(), reason=reason, seen=seen))
+
+    row = administer(config, work, json=json)
+    sentence = (
+        f"{row['tool']} may run once, with these arguments, until {_moment(row['expires_ns'])}."
+    )
+    show.told(row, sentence, json=json)
+
+
+@app.command()
+def deny(id_: Id, reason: Reason = "", config: Config = None, json: Json = False) -> None:
+    """Say no to this call."""
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        return told(await gate.approvals.deny(id_, by=login(), reason=reason))
+
+    row = administer(config, work, json=json)
+    show.told(row, f"{row['tool']} is refused with these arguments.", json=json)
+
+
+def _moment(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _short(args: str) -> str:
+    line = " ".join(args.split())
+    return line if len(line) <= _MOST_CELL else f"{line[:_MOST_CELL]}… (see it with show)"

@@ -1,0 +1,259 @@
+"""Budgets: a call holds what it costs before it runs, and spends it, or gives it back.
+
+What is refused, replayed, waits for a person or is on record as failed costs nothing. What has
+succeeded costs, and so does what nobody knows the end of.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from toolgate import clock
+from toolgate.call import Call, Charge, Output
+from toolgate.crash import crash_here
+from toolgate.errors import StoreError, StoreUnavailable
+from toolgate.executor.aside import whole
+from toolgate.executor.costs import Price, known, prices, real
+from toolgate.executor.deadline import is_overdue
+from toolgate.executor.extension import Extension, Handler
+from toolgate.executor.outcome import outcome
+from toolgate.executor.purses import Purses
+from toolgate.ledger.budget import end_of, period_of
+from toolgate.ledger.purse import Purse
+from toolgate.ledger.state import State
+from toolgate.spec.cost import CALLS, UNIT
+from toolgate.spec.effect import Effect
+from toolgate.spec.shape import DECLARED
+from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.plan import calls_of
+from toolgate.tenancy.world import Tenant, World
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MOST_TENANTS = 10_000
+_MOST_SPECS = 10_000
+
+
+def budget_gate(*, metric: str, amount: float | str = 1) -> Callable[[F], F]:
+    """A tool costs so much of a metric: a number, `$args.NAME` or `$result.NAME`.
+
+    Stands above `@tool`: `@budget_gate(metric="money", amount="$args.amount")`. Every call costs
+    one of `tool_calls`, so `budget_gate(metric="tool_calls")` adds nothing.
+    """
+
+    def mark(function: F) -> F:
+        declared: dict[str, Any] = dict(getattr(function, DECLARED, {}))
+        if metric != CALLS or amount != 1:
+            declared["costs"] = {**declared.get("costs", {}), metric: amount}
+        setattr(function, DECLARED, declared)
+        return function
+
+    return mark
+
+
+def most_of(tenant: Tenant, metric: str, default_plan: str) -> int | None:
+    """The most of a metric in a month, in millionths; `None` where there is no budget."""
+    own = tenant.budgets.get(metric)
+    if own is not None or metric != CALLS:
+        return own
+    return calls_of(tenant.plan or default_plan)
+
+
+class _Account(NamedTuple):
+    """A tenant in a month: its purse of calls, and what it rests on."""
+
+    part: Tenant
+    period: str
+    ends_ns: int
+    calls: Purse
+
+
+class _Hold(NamedTuple):
+    """What is held in one purse for one call."""
+
+    purse: Purse
+    amount: int
+    price: Price
+    on_record: bool
+
+
+class Budget(Extension):
+    """Counts what every call costs, and refuses what a budget does not hold."""
+
+    priority = 230
+
+    def __init__(
+        self,
+        purses: Purses,
+        world: Callable[[], World],
+        *,
+        default_plan: str,
+        now_ns: Callable[[], int] = clock.monotonic_ns,
+    ) -> None:
+        self._purses = purses
+        self._world = world
+        self._plan = default_plan
+        self._now_ns = now_ns
+        self._seen: World | None = None
+        self._accounts: dict[str, _Account] = {}
+        self._prices: dict[str, tuple[ToolSpec, tuple[Price, ...]]] = {}
+
+    def link(self, inner: Handler) -> Handler:
+        """A read without costs of its own takes one call from its purse; others go a longer way."""
+        accounts, world_now, now_ns = self._accounts, self._world, self._now_ns
+        counted, light, heavy = _counted(inner), _light(inner), self._heavy(inner)
+
+        # Not a coroutine of its own: the one that is chosen waits for the tool.
+        def run(call: Call) -> Coroutine[Any, Any, Output]:
+            grant = call.grant
+            spec = grant.spec
+            account = accounts.get(grant.caller.tenant)
+            if (
+                account is None
+                or world_now() is not self._seen
+                or call.started_ns >= account.ends_ns
+                or account.calls.closed
+            ):
+                account = self._account(grant.caller.tenant, call.started_ns)
+            if spec.costs or spec.effect is not Effect.PURE:
+                return heavy(call, account)
+            purse = account.calls
+            if purse.most is None:
+                return counted(call, purse)
+            return light(call, purse) if purse.take(UNIT, now_ns()) else heavy(call, account)
+
+        return run
+
+    def _heavy(self, inner: Handler) -> Callable[[Call, _Account], Coroutine[Any, Any, Output]]:
+        async def run(call: Call, account: _Account) -> Output:
+            holds = await self._hold(call, account)
+            crash_here("CP3")
+            charges = tuple(
+                Charge(one.purse.id, one.amount, one.price.result) for one in holds if one.on_record
+            )
+            try:
+                output = await inner(
+                    msgspec.structs.replace(call, charges=charges) if charges else call
+                )
+            except BaseException as error:
+                _settle(call, holds, spent=_costs(call, error))
+                raise
+            _settle(call, holds, spent=_ran(call, output), data=whole(output))
+            return output
+
+        return run
+
+    async def _hold(self, call: Call, account: _Account) -> list[_Hold]:
+        """All that it costs, or nothing of it."""
+        spec, tenant = call.grant.spec, call.grant.caller.tenant
+        wanted = [(account.calls, UNIT, Price(CALLS, fixed=UNIT))]
+        for price in self._priced(spec):
+            amount = known(call, price)
+            most = most_of(account.part, price.metric, self._plan)
+            purse = self._purses.purse(tenant, price.metric, account.period, most)
+            wanted.append((purse, amount, price))
+        holds: list[_Hold] = []
+        try:
+            for purse, amount, price in wanted:
+                await self._purses.take(purse, amount)
+                on_record = spec.effect is not Effect.PURE and purse.most is not None
+                holds.append(_Hold(purse, amount, price, on_record))
+        except BaseException as error:
+            for one in holds:
+                one.purse.give_back(one.amount)
+            if is_overdue(error):
+                raise StoreUnavailable(
+                    f"The store did not say in time whether the budget holds {spec.name!r}, so "
+                    "nothing ran. Try again when it is back."
+                ) from None
+            raise
+        return holds
+
+    def _account(self, tenant: str, started_ns: int) -> _Account:
+        world = self._world()
+        if world is not self._seen or len(self._accounts) >= _MOST_TENANTS:
+            self._accounts.clear()
+            self._seen = world
+        part, period = world.tenant(tenant), period_of(started_ns)
+        purse = self._purses.purse(tenant, CALLS, period, most_of(part, CALLS, self._plan))
+        account = _Account(part, period, end_of(period), purse)
+        self._accounts[tenant] = account
+        return account
+
+    def _priced(self, spec: ToolSpec) -> tuple[Price, ...]:
+        if not spec.costs:
+            return ()
+        found = self._prices.get(spec.name)
+        if found is None or found[0] is not spec:
+            if len(self._prices) >= _MOST_SPECS:
+                self._prices.clear()
+            found = self._prices[spec.name] = (spec, prices(spec))
+        return found[1]
+
+
+def _counted(inner: Handler) -> Callable[[Call, Purse], Coroutine[Any, Any, Output]]:
+    """Where there is no budget: one more, if it ran."""
+
+    async def run(call: Call, purse: Purse) -> Output:
+        try:
+            output = await inner(call)
+        except BaseException as error:
+            if _costs(call, error):
+                purse.spend(0, UNIT)
+            raise
+        if output.call_id == call.id:
+            purse.behind += UNIT
+            purse.moves += 1
+        return output
+
+    return run
+
+
+def _light(inner: Handler) -> Callable[[Call, Purse], Coroutine[Any, Any, Output]]:
+    """One call of the purse is held already."""
+
+    async def run(call: Call, purse: Purse) -> Output:
+        try:
+            output = await inner(call)
+        except BaseException as error:
+            if _costs(call, error):
+                purse.spend(UNIT, UNIT)
+            else:
+                purse.give_back(UNIT)
+            raise
+        if output.call_id == call.id:
+            purse.spend(UNIT, UNIT)
+        else:
+            purse.give_back(UNIT)
+        return output
+
+    return run
+
+
+def _settle(call: Call, holds: list[_Hold], *, spent: bool, data: Any = None) -> None:
+    for one in holds:
+        if not spent:
+            one.purse.give_back(one.amount)
+            continue
+        at = one.price.result if data is not None else ""
+        amount = real(call.grant.spec.name, at, one.amount, data)
+        if one.on_record:
+            one.purse.spent_on_record(one.amount, amount)
+        else:
+            one.purse.spend(one.amount, amount)
+
+
+def _costs(call: Call, error: BaseException) -> bool:
+    """As it is on record: what is known not to have happened costs nothing."""
+    if isinstance(error, StoreError):
+        # It could not be put on record, so it was not begun.
+        return False
+    return outcome(call.grant.spec.effect, error) is not State.FAILED
+
+
+def _ran(call: Call, output: Output) -> bool:
+    """Whether the tool ran for this call, and not for an earlier one."""
+    if output.call_id == call.id:
+        return not output.cached
+    # A key whose first call failed runs again under that call's id.
+    return call.grant.spec.effect is not Effect.PURE and bool(output.call_id) and not output.cached

@@ -1,0 +1,210 @@
+"""So many calls at a time for each provider, a fair turn for each tenant, a share for each tool."""
+
+import asyncio
+from collections import OrderedDict, deque
+
+from toolgate import clock
+from toolgate.call import Call, Output
+from toolgate.errors import Overloaded
+from toolgate.executor.deadline import around, is_overdue, out_of_time
+from toolgate.executor.extension import Extension, Handler
+
+# How fast the usual duration of a tool follows what is seen, and how fast it is doubted.
+_FOLLOW = 0.2
+_DOUBT = 0.9
+
+
+class Bulkhead(Extension):
+    """Lets calls in, lets some wait, and refuses the rest at once.
+
+    One tool gets at most half of a provider's places, running and waiting: when it is stuck, the
+    others go on. A call made from inside another never waits, since that one holds a place.
+    """
+
+    priority = 480
+
+    def __init__(self, *, concurrency: int = 64, waiting: int = 1_000) -> None:
+        self._concurrency = concurrency
+        self._waiting = waiting
+        self._lanes: dict[str, _Lane] = {}
+
+    def link(self, inner: Handler) -> Handler:
+        """Where there is room, a place costs two sums."""
+        lanes = self._lanes
+
+        async def run(call: Call) -> Output:
+            spec = call.grant.spec
+            name = spec.name
+            lane = lanes.get(spec.provider)
+            if lane is None:
+                lane = lanes[spec.provider] = _Lane(self._concurrency, self._waiting)
+            mine = lane.busy.get(name, 0)
+            # Those who wait are let in whenever somebody leaves: nobody is overtaken here.
+            if mine < lane.each and lane.running < lane.most:
+                lane.running += 1
+                lane.busy[name] = mine + 1
+                began_ns = 0
+            else:
+                await lane.turn(call)
+                began_ns = clock.monotonic_ns()
+            try:
+                return await inner(call)
+            finally:
+                lane.leave(name, began_ns)
+
+        return run
+
+
+    def standing(self) -> dict[tuple[str, ...], float]:
+        """How many run and wait, by provider."""
+        found: dict[tuple[str, ...], float] = {}
+        for provider, lane in self._lanes.items():
+            found[provider, "running"] = lane.running
+            found[provider, "waiting"] = lane.waiting
+        return found
+
+
+class _Waiter:
+    __slots__ = ("place", "until_ns")
+
+    def __init__(self, until_ns: int) -> None:
+        self.place: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.until_ns = until_ns
+
+
+class _Lane:
+    """One provider: who runs, and who waits, by tenant and tool."""
+
+    def __init__(self, most: int, waiting: int) -> None:
+        self.most = most
+        self.each = max(most // 2, 1)
+        self.running = 0
+        self.busy: dict[str, int] = {}
+        self._most_waiting = waiting
+        self._most_waiting_each = (waiting + 1) // 2
+        self._queues: OrderedDict[str, OrderedDict[str, deque[_Waiter]]] = OrderedDict()
+        self._queued: dict[str, int] = {}
+        self._all_queued = 0
+        # How long calls that had to wait took once they ran: known only where it matters.
+        self._usual_ns: dict[str, float] = {}
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a place."""
+        return self._all_queued
+
+    async def turn(self, call: Call) -> None:
+        """Wait for a place. Who comes back without an error has one."""
+        name, tenant = call.spec.name, call.caller.tenant
+        if around().depth > 1:
+            self._take(name)
+            return
+        self._admit(call)
+        waiter = _Waiter(call.until_ns)
+        self._queues.setdefault(tenant, OrderedDict()).setdefault(name, deque()).append(waiter)
+        self._queued[name] = self._queued.get(name, 0) + 1
+        self._all_queued += 1
+        try:
+            has_place = await waiter.place
+        except asyncio.CancelledError as error:
+            if waiter.place.cancelled():
+                self._drop(tenant, name, waiter)
+            elif waiter.place.result():
+                self.leave(name)
+            if is_overdue(error):
+                raise out_of_time(call) from None
+            raise
+        if not has_place:
+            raise out_of_time(call)
+
+    def leave(self, name: str, began_ns: int = 0) -> None:
+        """Give the place to the next."""
+        self.running -= 1
+        left = self.busy[name] - 1
+        if left:
+            self.busy[name] = left
+        else:
+            del self.busy[name]
+        if began_ns:
+            took = clock.monotonic_ns() - began_ns
+            usual = self._usual_ns.get(name, took)
+            self._usual_ns[name] = usual + _FOLLOW * (took - usual)
+        if self._all_queued:
+            self._fill()
+        elif self._usual_ns:
+            self._usual_ns.clear()
+
+    def _admit(self, call: Call) -> None:
+        """Refuse at once what would wait in vain, or keep others from waiting."""
+        name = call.spec.name
+        ahead = self._queued.get(name, 0)
+        if ahead >= self._most_waiting_each or self._all_queued >= self._most_waiting:
+            raise _overloaded(name)
+        usual = self._usual_ns.get(name)
+        if usual is not None:
+            expected = usual * (ahead / self.each + 1)
+            if clock.monotonic_ns() + expected > call.until_ns:
+                # A guess that nothing gets past could never be corrected.
+                self._usual_ns[name] = usual * _DOUBT
+                raise _overloaded(name)
+
+    def _fill(self) -> None:
+        now = clock.monotonic_ns()
+        while self.running < self.most:
+            found = self._next()
+            if found is None:
+                return
+            name, waiter = found
+            if waiter.place.done():
+                continue
+            # With less time than it usually takes, it would be begun only to be stopped.
+            if now + self._usual_ns.get(name, 0) > waiter.until_ns:
+                waiter.place.set_result(False)
+                continue
+            self._take(name)
+            waiter.place.set_result(True)
+
+    def _next(self) -> tuple[str, _Waiter] | None:
+        """The first in line of the tenant whose turn it is, of a tool that has a place left."""
+        for tenant, tools in self._queues.items():
+            for name, queue in tools.items():
+                if self.busy.get(name, 0) < self.each:
+                    waiter = queue.popleft()
+                    self._forget(tenant, name)
+                    if tenant in self._queues:
+                        self._queues.move_to_end(tenant)
+                        if name in tools:
+                            tools.move_to_end(name)
+                    return name, waiter
+        return None
+
+    def _drop(self, tenant: str, name: str, waiter: _Waiter) -> None:
+        queue = self._queues.get(tenant, {}).get(name)
+        # It may have been passed over already.
+        if queue is not None and waiter in queue:
+            queue.remove(waiter)
+            self._forget(tenant, name)
+
+    def _forget(self, tenant: str, name: str) -> None:
+        """One less waits; nothing is kept of tenants and tools that do not."""
+        self._all_queued -= 1
+        self._queued[name] -= 1
+        if not self._queued[name]:
+            del self._queued[name]
+        tools = self._queues[tenant]
+        if not tools[name]:
+            del tools[name]
+        if not tools:
+            del self._queues[tenant]
+
+    def _take(self, name: str) -> None:
+        self.running += 1
+        self.busy[name] = self.busy.get(name, 0) + 1
+
+
+def _overloaded(name: str) -> Overloaded:
+    return Overloaded(
+        f"Too many calls of {name!r}, or of tools of its kind, run or wait already. Nothing ran: "
+        "try again in a moment.",
+        retry_after=1,
+    )

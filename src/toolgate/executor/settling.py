@@ -1,0 +1,86 @@
+"""An operator's word on a call whose end nobody saw: it happened, it did not, or run it again."""
+
+from toolgate.call import Asked, Output
+from toolgate.errors import CallNotFound, InvalidRequest
+from toolgate.executor import recalled
+from toolgate.executor.probing import Perform
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.ledger import Ledger
+from toolgate.ledger.state import State
+
+_MOST_WORDS = 2_000
+# Of these nobody knows, or it is known, that they did not do what was asked.
+_AGAIN = frozenset({State.UNKNOWN, State.FAILED})
+
+
+class Settling:
+    """Every word is on record under a name, with a reason."""
+
+    def __init__(self, ledger: Ledger, perform: Perform) -> None:
+        self._ledger = ledger
+        self._perform = perform
+
+    async def settle(
+        self, tenant: str, call_id: str, *, happened: bool, who: str, why: str
+    ) -> Entry:
+        """Say of an unknown call what became of it."""
+        why = _reason(why)
+        entry = await self._found(tenant, call_id)
+        if entry.state is not State.UNKNOWN:
+            raise _not_unknown(entry)
+        if not await self._ledger.settle(entry, happened=happened, who=who, why=why):
+            raise _not_unknown(await self._found(tenant, call_id))
+        return await self._found(tenant, call_id)
+
+    async def again(self, tenant: str, call_id: str, *, who: str, why: str) -> Output:
+        """Run it once more, as a new call of the same caller with a key of its own.
+
+        The gate decides as for any call. The first one stays as it is; both are linked.
+        """
+        why = _reason(why)
+        entry = await self._found(tenant, call_id)
+        if entry.state not in _AGAIN:
+            raise InvalidRequest(
+                f"The call {call_id!r} is {entry.state}; only one that failed, or whose end is "
+                "unknown, is run again."
+            )
+        args = recalled.whole_args(entry)
+        if args is None:
+            raise InvalidRequest(
+                f"The arguments of call {call_id!r} are not on record as they were: they were too "
+                "large, or hold a secret. Call the tool with them instead."
+            )
+        asked = recalled.asked_of(entry)
+        output = await self._perform(
+            entry.tool,
+            args,
+            caller=recalled.caller_of(entry),
+            # Outside its turn, in which it would be the same call.
+            turn=None,
+            asked=Asked(kind=asked.kind, planned=asked.planned, again_of=call_id),
+        )
+        details = {"again": output.call_id, "status": output.status}
+        await self._ledger.note(entry, "call.again", details, who=who, why=why)
+        return output
+
+    async def _found(self, tenant: str, call_id: str) -> Entry:
+        entry = await self._ledger.find(tenant, call_id)
+        if entry is None:
+            raise CallNotFound(call_id)
+        return entry
+
+
+def _reason(why: str) -> str:
+    why = why.strip()
+    if not why or len(why) > _MOST_WORDS:
+        raise InvalidRequest(
+            f"Say why, in at most {_MOST_WORDS:,} characters: it stands in the audit. "
+            "Nothing was changed."
+        )
+    return why
+
+
+def _not_unknown(entry: Entry) -> InvalidRequest:
+    return InvalidRequest(
+        f"The call {entry.call_id!r} is {entry.state}; only one whose end is unknown is settled."
+    )

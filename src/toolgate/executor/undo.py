@@ -1,0 +1,329 @@
+"""Taking back what was done: in reverse order, once each, as far as it can be and may be today.
+
+First all effects that are to be taken back are marked, the latest one first; then each one's
+compensation is called, as a call of its own. Whoever finds marks that were left goes on from there.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import orjson
+
+from toolgate.call import Asked, Caller, Grant, Output, Turn
+from toolgate.crash import crash_here
+from toolgate.errors import (
+    CallNotFound,
+    CallRefused,
+    InProgress,
+    InvalidRequest,
+    PermissionDenied,
+    StoreError,
+    ToolgateError,
+    ToolNotFound,
+)
+from toolgate.executor import recalled
+from toolgate.executor.entries import plan_of
+from toolgate.executor.late import Late
+from toolgate.executor.probing import Perform, Probing, SpecOf
+from toolgate.executor.report import Item, Report, Result
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.history import owner_of
+from toolgate.ledger.journal import Journal
+from toolgate.ledger.ledger import Ledger, Which
+from toolgate.ledger.machine import Action
+from toolgate.ledger.state import OPEN, State
+from toolgate.spec.effect import Effect
+from toolgate.spec.redactor import PLAIN
+
+log = logging.getLogger("toolgate.undo")
+Decide = Callable[[Caller, str, dict[str, Any], Turn | None], Awaitable[Grant]]
+_PAGE = 200
+# How often an undo is begun whose process is gone each time.
+_MOST_TRIES = 10
+# How long the end of an undo holds up whoever has stopped waiting for it.
+_PATIENCE = 1.0
+_DONE = frozenset({State.SUCCEEDED, State.COMPENSATION_FAILED, State.COMPENSATING})
+_NEVER = "It never happened: there is nothing to take back."
+
+
+class Asker(NamedTuple):
+    """Who wants it taken back, and why, for the audit. Without a name, it is the caller itself."""
+
+    who: str = ""
+    why: str = ""
+
+
+ITSELF = Asker()
+
+
+class Plan(NamedTuple):
+    """The call that takes one back."""
+
+    tool: str
+    args: dict[str, Any]
+
+
+class Marked(NamedTuple):
+    """An effect that is ours to take back."""
+
+    entry: Entry
+    plan: Plan
+    caller: Caller
+
+
+class Undo:
+    """Takes back a call, a turn group or a chain."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        journal: Journal,
+        *,
+        perform: Perform,
+        decide: Decide,
+        spec_of: SpecOf,
+        probing: Probing,
+    ) -> None:
+        self._ledger = ledger
+        self._journal = journal
+        self._perform = perform
+        self._decide = decide
+        self._spec_of = spec_of
+        self._probing = probing
+        self._late = Late()
+
+    async def single(self, caller: Caller, call_id: str, by: Asker = ITSELF) -> Report:
+        """One call; `CallNotFound` where the caller has none of this id."""
+        entry = await self._ledger.find(caller.tenant, call_id)
+        if entry is None or not (by.who or recalled.is_of(entry, caller)):
+            raise CallNotFound(call_id)
+        return await self._taken_back([entry], caller, by)
+
+    async def group(
+        self, caller: Caller, *, turn_group: str = "", chain: str = "", by: Asker = ITSELF
+    ) -> Report:
+        """All that the caller did in a turn group, or in a chain; an operator means everybody's."""
+        if not (turn_group or chain):
+            raise InvalidRequest("Say which turn group, or which chain, is to be taken back.")
+        scope = "" if by.who else owner_of(caller)
+        which = Which(
+            tenant=caller.tenant, turn_group=turn_group, chain=chain, scope=scope, limit=_PAGE
+        )
+        found = [one for one in await self._all(which) if not one.undo_of]
+        return await self._taken_back(found, caller, by)
+
+    async def resume(self, entry: Entry) -> None:
+        """Go on with an undo whose process is gone."""
+        if await self._comes_later(entry):
+            return
+        begun = await self._ledger.take(entry)
+        if begun.action is not Action.COMPENSATE:
+            return
+        entry = begun.entry
+        plan = self._plan(entry)
+        if isinstance(plan, str) or entry.fence > _MOST_TRIES:
+            why = plan if isinstance(plan, str) else "It was begun too often and never ended."
+            await self._ledger.undone(entry, done=False, why=why)
+            return
+        await self._compensated(Marked(entry, plan, recalled.caller_of(entry)))
+
+    async def _all(self, which: Which) -> list[Entry]:
+        found: list[Entry] = []
+        while True:
+            page = await self._ledger.search(which)
+            found += page
+            if len(page) < which.limit:
+                return found
+            which = msgspec.structs.replace(which, before=page[-1].call_id)
+
+    async def _taken_back(self, entries: Iterable[Entry], caller: Caller, by: Asker) -> Report:
+        latest_first = sorted(
+            entries, key=lambda one: (one.started_ns, one.chain_index, one.call_id), reverse=True
+        )
+        todo = [await self._marked(entry, caller, by) for entry in latest_first]
+        items: list[Item] = []
+        for one in todo:
+            if isinstance(one, Item):
+                items.append(one)
+                continue
+            items.append(await self._compensated(one))
+            crash_here("CP10")
+        return Report(items=tuple(items))
+
+    async def _marked(self, entry: Entry, caller: Caller, by: Asker) -> Marked | Item:
+        """Ours to take back from now on, or why not. What is refused stays as it is."""
+        if entry.state is State.COMPENSATED:
+            return await self._done_before(entry)
+        if entry.state is State.UNKNOWN:
+            entry = await self._probed(entry)
+        why_not = self._impossible(entry)
+        if why_not is not None:
+            return why_not
+        plan = self._plan(entry)
+        if isinstance(plan, str):
+            return _item(entry, "cannot", plan)
+        if by.who:
+            caller = recalled.caller_of(entry)
+        try:
+            await self._decide(caller, plan.tool, plan.args, recalled.turn_of(entry))
+        except CallRefused as error:
+            return _item(entry, "refused", error.message)
+        begun = await self._ledger.undo(entry, who=by.who, why=by.why)
+        match begun.action:
+            case Action.COMPENSATE:
+                return Marked(begun.entry, plan, caller)
+            case Action.WAIT:
+                return _item(entry, "in_progress", "Somebody else is taking it back.")
+            case Action.REPLAY:
+                return await self._done_before(entry)
+            case _ if begun.entry.undo_until_ns is not None:
+                return _item(entry, "expired", "The time to take it back is over.")
+            case _:
+                return _item(entry, "cannot", f"It is {begun.entry.state} now.")
+
+    def _impossible(self, entry: Entry) -> Item | None:
+        """Why there is nothing to begin with."""
+        match entry.state:
+            case State.UNKNOWN:
+                told = "Nobody knows whether it happened. Settle it first, or have it settled."
+                return _item(entry, "cannot", told)
+            case state if state in OPEN - {State.COMPENSATING}:
+                return _item(entry, "in_progress", "It is still running.")
+            case state if state not in _DONE:
+                return _item(entry, "cannot", _NEVER, stands=False)
+            case _ if entry.undo_of:
+                return _item(entry, "cannot", "It takes another call back.")
+            case _ if entry.effect is Effect.IRREVERSIBLE:
+                return _item(entry, "cannot", f"{entry.tool!r} is irreversible.")
+            case _ if entry.effect is not Effect.COMPENSATABLE:
+                return _item(entry, "cannot", f"{entry.tool!r} has no compensation.")
+            case _:
+                return None
+
+    def _plan(self, entry: Entry) -> Plan | str:
+        """The compensation as it was planned when the effect was; or what is wrong with it."""
+        raw = entry.plan
+        if not raw:
+            # Settled, so that nobody had the result at hand: the arguments may do.
+            spec = self._spec_of(entry.tool)
+            if spec is None or spec.fingerprint != entry.fingerprint:
+                return "It has no plan, and its tool is not what it was."
+            raw = plan_of(spec, recalled.known_args(entry), {}, PLAIN)
+        try:
+            plan = orjson.loads(raw)
+            if "problem" in plan:
+                return f"It cannot be planned: {plan['problem']}."
+            return Plan(plan["tool"], plan["args"])
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            return "Its plan cannot be read: it is damaged, or a newer version wrote it."
+
+    async def _done_before(self, entry: Entry) -> Item:
+        plan = self._plan(entry)
+        tool = "" if isinstance(plan, str) else plan.tool
+        which = Which(
+            tenant=entry.tenant, tool=tool, of=entry.call_id, since_ns=entry.started_ns, limit=10
+        )
+        done = (
+            one.call_id
+            for one in await self._ledger.search(which)
+            if one.undo_of and one.state is State.SUCCEEDED
+        )
+        return _item(entry, "already_undone", undo_call_id=next(done, ""), stands=False)
+
+    async def _probed(self, entry: Entry) -> Entry:
+        """An unknown one, as its probe knows it."""
+        if not self._probing.has_probe(entry):
+            return entry
+        told = await self._probing.ask(entry)
+        if told.happened is None:
+            return entry
+        await self._journal.end(self._probing.ended(entry, told))
+        return await self._ledger.find(entry.tenant, entry.call_id) or entry
+
+    async def _compensated(self, marked: Marked) -> Item:
+        """Call the compensation, and say how it ended."""
+        entry, plan, caller = marked
+        try:
+            output = await self._perform(
+                plan.tool,
+                plan.args,
+                caller=caller,
+                turn=recalled.turn_of(entry),
+                asked=Asked(undo_of=entry.call_id),
+            )
+        except asyncio.CancelledError:
+            why = "It was stopped; begin it again."
+            await self._late.finish(self._ended(entry, "failed", why), _PATIENCE)
+            raise
+        except StoreError as error:
+            away = await self._late.finish(self._ended(entry, "failed", error.message), _PATIENCE)
+            if away is None:
+                return _item(entry, "failed", error.message)
+            # What is marked and not ended is looked after as soon as the store is back.
+            return _item(entry, "in_progress", "The store went away; it is gone on with later.")
+        except ToolgateError as error:
+            result = _refusal(error)
+            await self._ended(entry, result, error.message)
+            return _item(entry, result, error.message)
+        item = _outcome(entry, output)
+        await self._ended(entry, item.result, item.reason)
+        return item
+
+    async def _ended(self, entry: Entry, result: Result, why: str) -> None:
+        held = await self._ledger.undone(entry, done=result == "undone", why=why)
+        if not held:
+            log.warning("the undo of call %s was given up as lost by others", entry.call_id)
+
+    async def _comes_later(self, entry: Entry) -> bool:
+        """Whether an effect that began after it is still to be taken back, so that it waits."""
+        if not (entry.turn_group or entry.chain):
+            return False
+        which = Which(
+            tenant=entry.tenant,
+            turn_group=entry.turn_group,
+            chain=entry.chain,
+            states=frozenset({State.COMPENSATING}),
+            limit=_PAGE,
+        )
+        others: Sequence[Entry] = await self._ledger.search(which)
+        return any(one.started_ns > entry.started_ns for one in others)
+
+
+def _outcome(entry: Entry, output: Output) -> Item:
+    if output.ok:
+        return _item(entry, "undone", undo_call_id=output.call_id, stands=False)
+    error = output.error
+    reason = output.status if error is None else f"{error.code}: {error.message}"
+    if output.status == "pending_approval":
+        approval = "" if error is None else str(error.details.get("approval_id", ""))
+        return _item(entry, "pending_approval", reason, output.call_id, approval)
+    return _item(entry, "failed", reason, output.call_id)
+
+
+def _refusal(error: ToolgateError) -> Result:
+    if isinstance(error, InProgress):
+        return "in_progress"
+    return "refused" if isinstance(error, (PermissionDenied, ToolNotFound)) else "failed"
+
+
+def _item(
+    entry: Entry,
+    result: Result,
+    reason: str = "",
+    undo_call_id: str = "",
+    approval_id: str = "",
+    *,
+    stands: bool = True,
+) -> Item:
+    return Item(
+        call_id=entry.call_id,
+        tool=entry.tool,
+        result=result,
+        reason=reason,
+        undo_call_id=undo_call_id,
+        approval_id=approval_id,
+        stands=stands,
+    )

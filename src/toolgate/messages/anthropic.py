@@ -1,0 +1,35 @@
+"""Anthropic: `tool_use` blocks of a message's content."""
+
+from typing import Any, cast
+
+from toolgate.messages.said import Message, Said, call_id, once, shown, tool_name
+from toolgate.spec.document import measure
+
+TOOL_USE = "tool_use"
+
+
+def read_blocks(blocks: list[Any]) -> Message:
+    """Everything but uses of tools is left alone; those that the model's own server runs, too."""
+    uses = [one for one in blocks if _is_use(one)]
+    return Message(format="anthropic", calls=once([_use(one) for one in uses]))
+
+
+def _is_use(block: Any) -> bool:
+    return isinstance(block, dict) and cast("dict[str, Any]", block).get("type") == TOOL_USE
+
+
+def _use(block: Any) -> Said:
+    fields = cast("dict[str, Any]", block)
+    id_ = call_id(fields.get("id"), "A use of a tool")
+    try:
+        tool = tool_name(fields.get("name"))
+    except ValueError as error:
+        return Said(id=id_, problem=str(error))
+    given = fields.get("input")
+    if not isinstance(given, dict):
+        return Said(id=id_, tool=tool, problem=f"the input of {shown(tool)} is an object")
+    try:
+        measure(cast("object", given))
+    except ValueError as error:
+        return Said(id=id_, tool=tool, problem=f"the input of {shown(tool)} {error}")
+    return Said(id=id_, tool=tool, args=cast("dict[str, Any]", given))

@@ -1,0 +1,47 @@
+"""The same call, many times at once, in several processes: it happens once, and all are told so."""
+
+import asyncio
+import os
+import random
+
+import pytest
+
+from tests.once.books import Books
+from tests.once.recorder import Recorder
+from tests.once.staff import Staff
+
+pytestmark = [pytest.mark.req("S2", "S3"), pytest.mark.timeout(600)]
+KEYS = int(os.environ.get("TOOLGATE_ONCE_KEYS", "1000"))
+PROCESSES = 4
+
+
+async def test_four_processes_do_each_of_many_calls_once_and_answer_alike(
+    staff: Staff, recorder: Recorder, books: Books
+) -> None:
+    hands = [await staff.start(lease=15.0) for _ in range(PROCESSES)]
+    keys = [f"k{number}" for number in range(KEYS)]
+    told = [
+        [hand.call("pay", key) for key in _shuffled(keys, one)] for one, hand in enumerate(hands)
+    ]
+    answers = [
+        dict(zip(_shuffled(keys, one), await asyncio.gather(*each), strict=True))
+        for one, each in enumerate(told)
+    ]
+    numbers = recorder.numbers("pay")
+    assert len(numbers) == KEYS
+    assert set(recorder.counts("pay").values()) == {1}
+    for key in keys:
+        each = [answer[key] for answer in answers]
+        assert [one["status"] for one in each] == ["success"] * PROCESSES, each
+        assert [one["data"] for one in each] == [{"number": numbers[key]}] * PROCESSES
+        assert len({one["call"] for one in each}) == 1
+        assert [one["cached"] for one in each].count(False) == 1
+    rows = await books.rows()
+    assert sorted(row.of for row in rows) == sorted(keys)
+    assert {(row.state, row.fence) for row in rows} == {("succeeded", 1)}
+
+
+def _shuffled(keys: list[str], seed: int) -> list[str]:
+    # Nearly in step, so that they meet; not quite, so that each leads at times.
+    order = random.Random(seed)  # noqa: S311  the same order each time
+    return sorted(keys, key=lambda key: int(key[1:]) + order.uniform(0, 16))
