@@ -25,6 +25,7 @@ from toolgate.executor.recovery import renewing
 from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.gate import Gate
 from toolgate.gate.policy import HISTORY
+from toolgate.ledger.events import MOST_WAITING
 from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime
 from toolgate.settings.secrets import known_secrets
@@ -200,6 +201,8 @@ async def _assembled(
             record_calls=settings.policy.record_calls,
             enabled_ttl_ns=round(settings.cache.enabled_ttl * 1e9),
             permission_ttl_ns=round(settings.cache.permission_ttl * 1e9),
+            cascading=settings.features.cascading_tool_policy,
+            destructive_waits=settings.features.side_effect_tracking,
         ),
     )
     if remote:
@@ -217,6 +220,7 @@ async def _assembled(
         decisions=decisions,
         people=people,
         watch=watching.told(watch, settings, Watched(database, journal, decisions, chain)),
+        features=settings.features,
         ledger=ledger,
         lease=settings.toolbox.lease,
         most_calls=settings.toolbox.max_batch_size,
@@ -342,7 +346,8 @@ def _publisher(
         )
     client = HttpClient()
     stack.push_async_callback(client.close)
-    return Publisher(TableOutbox(database), Webhook(client, settings.events.url, secret))
+    webhook = Webhook(client, settings.events.url, secret)
+    return Publisher(TableOutbox(database), webhook, most=MOST_WAITING)
 
 
 async def _look_at_files(policy: Keeper, every: float) -> None:

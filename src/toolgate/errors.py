@@ -343,7 +343,7 @@ class TimedOut(CallFailed):
 
 
 class InvalidOutput(CallFailed):
-    """The tool ran, but what it returned is not JSON; correct the tool."""
+    """The tool ran, but what it returned is not JSON, or far too large; correct the tool."""
 
     code = "invalid_output"
 

@@ -8,10 +8,11 @@ from toolgate.call import PLAINLY, Asked, Caller, Grant, Output, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.crash import crash_here
 from toolgate.errors import CallRefused, InvalidRequest, PermissionDenied, ToolNotFound
+from toolgate.executor.bare import bare, untold
 from toolgate.executor.batch import Batch
 from toolgate.executor.bus import Subscription
 from toolgate.executor.chain import Chain
-from toolgate.executor.claim import check_key
+from toolgate.executor.claim import check_key, check_wait
 from toolgate.executor.executor import Executor
 from toolgate.executor.people import People
 from toolgate.executor.probing import Probing
@@ -29,6 +30,7 @@ from toolgate.gate.gate import Gate
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal
 from toolgate.ledger.ledger import Ledger
+from toolgate.settings.execution import Features
 from toolgate.spec.function import Binding
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
@@ -62,6 +64,7 @@ class Runtime:
         parallel_mutations: bool = False,
         decisions: Decisions | None = None,
         watch: Watch | None = None,
+        features: Features | None = None,
         usage: Usage | None = None,
     ) -> None:
         self.catalog = catalog
@@ -72,8 +75,9 @@ class Runtime:
         self.approvals = people.desk
         self._bus = people.bus
         self.watch = watch or Watch()
-        # Where nothing is counted there is none.
-        self.usage = usage
+        self.features = features or Features()
+        self._run = executor.run if self.features.side_effect_tracking else untold(executor.run)
+        self._usage = usage
         self._executor = executor
         self._functions = functions
         self.ledger = ledger
@@ -101,6 +105,13 @@ class Runtime:
             undo=self._undo,
             lease=lease,
         )
+
+    @property
+    def usage(self) -> Usage:
+        """What tenants have used of their budgets."""
+        if self._usage is None:
+            raise InvalidRequest("Nothing is counted here: this house was put together without.")
+        return self._usage
 
     def add(self, *functions: Callable[..., Any], **fields: Any) -> tuple[ToolSpec, ...]:
         """Register Python functions as tools; fields given here win over their decorators."""
@@ -144,7 +155,7 @@ class Runtime:
         asked = PLAINLY
         if idempotency_key is not None or wait_s is not None:
             key = "" if idempotency_key is None else check_key(idempotency_key)
-            asked = Asked(key=key, wait_s=wait_s)
+            asked = Asked(key=key, wait_s=None if wait_s is None else check_wait(wait_s))
         if args is None:
             args = {}
         elif type(args) is not dict:
@@ -195,6 +206,7 @@ class Runtime:
         self, tool: str, args: dict[str, Any], *, caller: Caller, turn: Turn | None, asked: Asked
     ) -> Output:
         """Decide and run: calls, and what the house calls by itself, to take back and to ask."""
+        crash_here("CP1")
         if self.watch.spans is not None:
             return await self._traced(self.watch.spans, tool, args, caller, turn, asked)
         grant = self.gate.known(caller, tool)
@@ -204,7 +216,7 @@ class Runtime:
                 args = copy.deepcopy(args)
             grant = await self._decided(tool, args, caller, turn)
         crash_here("CP2")
-        return await self._executor.run(grant, args, turn, asked)
+        return await self._run(grant, args, turn, asked)
 
     async def _decided(
         self, tool: str, args: dict[str, Any], caller: Caller, turn: Turn | None
@@ -242,7 +254,7 @@ class Runtime:
                 grant = await self._decided(tool, args, caller, turn)
             crash_here("CP2")
             span.tell(effect=grant.spec.effect.value, provider=grant.spec.provider)
-            output = await self._executor.run(grant, args, turn, asked)
+            output = await self._run(grant, args, turn, asked)
             span.tell(status=output.status, call_id=output.call_id, cached=output.cached)
             return output
 
@@ -314,4 +326,10 @@ class Runtime:
 
     def toolbox(self, caller: Caller, turn: Turn | None = None) -> Toolbox:
         """What one agent holds during a turn."""
-        return Toolbox(self.gate, self.call, caller, turn, together=self)
+        run = self.call if self.features.structured_tool_output else self._barely
+        return Toolbox(self.gate, run, caller, turn, together=self)
+
+    async def _barely(
+        self, tool: str, args: dict[str, Any] | None, *, caller: Caller, turn: Turn | None
+    ) -> Any:
+        return bare(await self.call(tool, args, caller=caller, turn=turn))

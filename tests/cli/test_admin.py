@@ -18,6 +18,11 @@ CHANGES: list[tuple[list[str], str]] = [
     (["tools", "reset", "echo", "--tenant", "acme"], "set_tenant_flag"),
     (["tools", "enable", "echo", "--tenant", "acme", "--agent", "billing"], "set_activation"),
     (["agents", "override", "billing", "echo", "--tenant", "acme", "--approval"], "set_activation"),
+    (["tenants", "add", "acme", "--plan", "starter"], "set_plan"),
+    (["limits", "budget", "money", "12.5", "--tenant", "acme"], "set_budget"),
+    (["limits", "budget", "money", "none", "--tenant", "acme"], "set_budget"),
+    (["limits", "rate", "600/minute", "--tenant", "acme", "--tool", "echo"], "set_rate_limit"),
+    (["limits", "rate", "none", "--tenant", "acme", "--tool", "echo"], "set_rate_limit"),
     (["keys", "add", "--role", "agent", "--tenant", "acme", "--agent", "billing"], "add_key"),
     (["roles", "set", "clerk", "--categories", "data"], "set_layer"),
     (["layers", "set", "safe", "--deny", "group:web"], "set_layer"),
@@ -45,15 +50,15 @@ def test_every_change_is_on_record_with_who_and_why(run: Run, tmp_path: Path) ->
         more = ["--why", why, *(["--json"] if number % 2 else [])]
         told = run(*arguments, *more)
         assert told.exit_code == 0, told.output
-        [last, *_] = as_json(run("audit", "--limit", "1", "--json"))
+        [last, *_] = as_json(run("audit", "list", "--limit", "1", "--json"))
         assert (last["who"], last["why"]) == (f"cli:{getpass.getuser()}", why), arguments
         assert last["change"] == change
-    [key, *_] = [one for one in as_json(run("audit", "--json")) if one["change"] == "add_key"]
+    [key, *_] = [one for one in as_json(run("audit", "list", "--json")) if one["change"] == "add_key"]
     assert "digest" not in str(key["details"])
-    table = run("audit", "--limit", "1").stdout.splitlines()
+    table = run("audit", "list", "--limit", "1").stdout.splitlines()
     assert table[0].split() == ["when", "who", "change", "tenant", "details", "why"]
     assert table[1].endswith(f"reason {len(CHANGES) - 1}")
-    theirs = as_json(run("audit", "--tenant", "acme", "--json"))
+    theirs = as_json(run("audit", "list", "--tenant", "acme", "--json"))
     assert {one["tenant"] for one in theirs} == {"acme"}
 
 
@@ -61,9 +66,9 @@ def test_every_change_is_on_record_with_who_and_why(run: Run, tmp_path: Path) ->
 def test_a_revoked_key_is_on_record_too(run: Run) -> None:
     asked = ["--role", "agent", "--tenant", "acme", "--agent", "billing", "--create"]
     made = as_json(run("keys", "add", *asked, "--why", "new", "--json"))
-    assert {one["why"] for one in as_json(run("audit", "--json"))} == {"new"}
+    assert {one["why"] for one in as_json(run("audit", "list", "--json"))} == {"new"}
     assert run("keys", "revoke", made["id"], "--why", "lost").exit_code == 0
-    [last] = as_json(run("audit", "--limit", "1", "--json"))
+    [last] = as_json(run("audit", "list", "--limit", "1", "--json"))
     assert (last["why"], last["tenant"], made["id"] in str(last["details"])) == (
         "lost",
         "acme",
@@ -231,7 +236,7 @@ def test_the_off_switches_work_also_when_policies_cannot_be_read(run: Run, tmp_p
     (tmp_path / "policies" / "bad.rego").unlink()
     (tmp_path / "tools" / "mine.yaml").unlink()
     assert as_json(run("keys", "list", "--json")) == []
-    assert [one["why"] for one in as_json(run("audit", "--limit", "3", "--json"))] == [
+    assert [one["why"] for one in as_json(run("audit", "list", "--limit", "3", "--json"))] == [
         "",
         "lost",
         "at once",

@@ -74,6 +74,10 @@ def test_there_are_exactly_these_commands() -> None:
         "policy put",
         "policy remove",
         "audit",
+        "audit list",
+        "audit anchor",
+        "audit verify",
+        "audit export",
         "keys",
         "keys add",
         "keys list",
@@ -145,7 +149,7 @@ def test_the_version_is_told(run: Run) -> None:
         ["relations", "add"],
         ["policy", "replay", "--since", "yesterday"],
         ["policy", "put", "mine", "no_such.rego"],
-        ["audit", "--limit", "0"],
+        ["audit", "list", "--limit", "0"],
     ],
     ids=" ".join,
 )
@@ -354,7 +358,7 @@ def test_call_answers_and_a_failure_ends_with_one(run: Run) -> None:
         (["roles", "remove", "clerk"], "invalid_request"),
         (["personas", "restrict", "clerk", "no_such_tool"], "invalid_request"),
         (["relations", "add", "nonsense"], "invalid_request"),
-        (["audit", "--tenant", "Acme Corp"], "invalid_request"),
+        (["audit", "list", "--tenant", "Acme Corp"], "invalid_request"),
         (["tenants", "add", "acme", "--why", "two\nlines"], "invalid_request"),
     ],
 )

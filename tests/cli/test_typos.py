@@ -46,7 +46,7 @@ def test_who_administers_can_while_policies_cannot_be_read(run: Run, tmp_path: P
         *(["roles", "set", "r", "--tools", "echo"], ["roles", "list"], ["roles", "remove", "r"]),
         *(["personas", "restrict", "p", "echo"], ["personas", "list"]),
         *(["agents", "list"], ["agents", "set", "a"], ["agents", "remove", "a"]),
-        *(["tenants", "list"], ["tenants", "add", "umbrella"], ["keys", "list"], ["audit"]),
+        *(["tenants", "list"], ["tenants", "add", "umbrella"], ["keys", "list"], ["audit", "list"]),
         *(["keys", "add", "--role", "admin", "--tenant", "acme"], ["tools", "reset", "echo"]),
         *(["relations", "add", EXECUTOR], ["relations", "list"], ["relations", "remove", EXECUTOR]),
         *(["tools", "list"], ["tools", "show", "echo"]),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.house import ME, journal_rows, open_gate, states, until
+from tests.house import ME, journal_rows, open_gate, states
 from toolgate import Call, Toolgate, tool
 from toolgate.executor.deadline import _rest  # pyright: ignore[reportPrivateUsage]
 from toolgate.providers.threads import NotBegun, Threads

@@ -96,8 +96,6 @@ def test_the_part_of_one_process_refills_by_its_share(calls: int, share: int) ->
     part = (limit("k", calls, 1.0, share=share),)
     meter = Meter()
     seconds = 50
-    through = sum(
-        meter.take(part, at * SECOND // 1_000) is None for at in range(seconds * 1_000)
-    )
+    through = sum(meter.take(part, at * SECOND // 1_000) is None for at in range(seconds * 1_000))
     assert through <= seconds * calls / share + max(calls // share, 1)
     assert through >= seconds * calls / share - 1

@@ -1,12 +1,13 @@
 """What the ledger and the audit say, read from the tables."""
 
+import asyncio
 from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 
 from tests.store.places import open_at
-from toolgate.store.records import audit_log, tool_execution_log
+from toolgate.store.records import audit_log, outbox, tool_execution_log
 
 OPEN = ("claimed", "started", "compensating")
 
@@ -64,10 +65,20 @@ class Books:
     async def open_rows(self) -> list[Row]:
         return [row for row in await self.rows() if row.state in OPEN]
 
+    async def closed(self) -> None:
+        """Return when nothing is open any more."""
+        while await self.open_rows():  # noqa: ASYNC110  other processes change it
+            await asyncio.sleep(0.1)
+
     async def age(self) -> None:
         """The leases of all that is open are over, as if their owners had been gone for long."""
         column = tool_execution_log.c
         aged = sa.update(tool_execution_log).where(column.state.in_(OPEN)).values(lease_ns=1)
+        await self._database.write(lambda connection: connection.execute(aged).rowcount)
+
+    async def hurry_events(self) -> None:
+        """Whoever took events to send them has been gone for long."""
+        aged = sa.update(outbox).values(next_ns=0)
         await self._database.write(lambda connection: connection.execute(aged).rowcount)
 
     async def audited(self) -> list[dict[str, Any]]:

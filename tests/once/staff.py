@@ -27,16 +27,24 @@ class Hand:
         self._waiting: dict[int, asyncio.Future[Answer | None]] = {}
         self._writer: asyncio.StreamWriter | None = None
 
-    def call(self, tool: str, key: str, *, once: str | None = "", **more: Any) -> Any:
-        """A call whose idempotency key is the key of its effect, unless it says; a future."""
+    def call(self, tool: str, key: str, *, once: str = "", **more: Any) -> Any:
+        """A call whose idempotency key is the key of its effect, unless it says; a future.
+
+        One in a turn has the key that the turn gives it.
+        """
+        args = {"key": key, "hold": more.pop("hold", "")}
+        own = once or key if "turn" not in more else None
+        return self.ask(tool=tool, args=args, once=own, **more)
+
+    def ask(self, **words: Any) -> Any:
+        """Anything that a worker can be told to do; a future."""
         number = next(self._ids)
         answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
         if self.gone.is_set():
             answer.set_result(None)
             return answer
         self._waiting[number] = answer
-        args = {"key": key, "hold": more.pop("hold", "")}
-        self._tell({"id": number, "tool": tool, "args": args, "once": once or key, **more})
+        self._tell({"id": number, **words})
         return answer
 
     def go(self, key: str) -> None:
@@ -104,6 +112,7 @@ class Staff:
         lease: float = 1.0,
         wait: float = 20.0,
         ttl: float = 3_600.0,
+        events: str = "",
         may_fall: bool = False,
     ) -> Hand:
         """A worker that is ready. One that is to crash may do so before it is."""
@@ -121,6 +130,7 @@ class Staff:
             "lease": lease,
             "wait": wait,
             "ttl": ttl,
+            "events": events,
         }
         self._nest.hatch(terms)
         async with asyncio.timeout(_SECONDS):

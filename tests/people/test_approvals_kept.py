@@ -133,18 +133,9 @@ async def test_a_no_holds_until_it_expires(kept: Kept) -> None:
     assert (closed.state, closed.error_code) == (State.FAILED, "approval_denied")
 
 
-@pytest.mark.parametrize("is_approved", [False, True])
-async def test_what_is_over_expires_with_its_call_also_when_it_was_approved(
-    kept: Kept, is_approved: bool
-) -> None:
+async def test_what_is_over_expires_with_its_call(kept: Kept) -> None:
     call = entry()
-    found = (await asked(kept, call, ttl_ns=HOUR if is_approved else 0)).approval
-    if is_approved:
-        await agree(kept, found)
-        found = (await asked(kept, entry(), ttl_ns=HOUR)).approval
-        # Its time is over: the store is asked for what is as old as that.
-        assert found.state is Standing.APPROVED
-        return
+    found = (await asked(kept, call, ttl_ns=0)).approval
     assert await agree(kept, found) is None
     assert await kept.approvals.sweep() == 1
     assert await kept.approvals.sweep() == 0
@@ -155,6 +146,16 @@ async def test_what_is_over_expires_with_its_call_also_when_it_was_approved(
     assert waited is not None
     assert waited.state is State.EXPIRED
     assert (await asked(kept)).is_new
+
+
+async def test_an_approval_that_nobody_used_in_time_expires_too(kept: Kept) -> None:
+    found = (await asked(kept, ttl_ns=HOUR // 7_200)).approval
+    assert await agree(kept, found) is not None
+    while not await kept.approvals.sweep():
+        await asyncio.sleep(0.02)
+    assert await begin(kept, found) is Action.REFUSE
+    expired = frozenset({Standing.EXPIRED})
+    assert [one.id for one in await kept.approvals.search(Some(states=expired))] == [found.id]
 
 
 async def test_what_is_over_and_not_swept_yet_is_asked_anew(kept: Kept) -> None:

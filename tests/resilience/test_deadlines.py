@@ -12,7 +12,7 @@ from toolgate import Extension, tool
 from toolgate import clock as the_clock
 from toolgate.errors import ExecutionFailed, OutOfTime
 from toolgate.executor import attended as attending
-from toolgate.executor.deadline import around, within
+from toolgate.executor.deadline import depth, latest_ns, within
 from toolgate.runtime import Runtime
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal
@@ -30,17 +30,17 @@ def nested(houses: list[Runtime], seen: list[int]) -> list[Any]:
 
     @tool(effect="pure", timeout=SOON)
     async def outer() -> Any:
-        seen.append(around().until_ns)
+        seen.append(latest_ns())
         return (await houses[0].call("middle", caller=ME)).to_machine()
 
     @tool(effect="pure", timeout=20)
     async def middle() -> Any:
-        seen.append(around().until_ns)
+        seen.append(latest_ns())
         return (await houses[0].call("inner", caller=ME)).to_machine()
 
     @tool(effect="pure", timeout=10)
     async def inner() -> None:
-        seen.append(around().until_ns)
+        seen.append(latest_ns())
         await asyncio.Event().wait()
 
     return [outer, middle, inner]
@@ -82,7 +82,7 @@ async def test_an_inner_deadline_that_is_nearer_is_its_own() -> None:
     async with in_memory(patient, hasty) as house:
         houses.append(house)
         assert (await house.call("patient", caller=ME)).data == "timed_out"
-    assert around().depth == 0
+    assert depth() == 0
 
 
 @pytest.mark.req("X4")
@@ -171,7 +171,7 @@ async def test_a_tool_that_swallows_everything_is_left_as_it_is(
         while not stop:
             try:
                 await asyncio.Event().wait()
-            except BaseException:  # noqa: BLE001  on purpose
+            except BaseException:  # noqa: BLE001, S112  on purpose
                 continue
 
     async with in_memory(deaf) as house:

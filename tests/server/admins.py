@@ -87,6 +87,11 @@ ROUTES = [
     Asked("GET", "policies", of_tenant=False, house=True),
     Asked("PUT", "policies/mine", {"text": RULE}, of_tenant=False, house=True),
     Asked("DELETE", "policies/mine", before=POLICY, of_tenant=False, house=True),
+    Asked("GET", "budgets?tenant=acme"),
+    Asked("PUT", "budgets", {**ACME, "metric": "money", "most": 5000}, house=True),
+    Asked("GET", "limits?tenant=acme"),
+    Asked("PUT", "limits", {**ACME, "limit": "9000/second"}, house=True),
+    Asked("GET", "usage?tenant=acme"),
     Asked("GET", "audit?tenant=acme"),
 ]
 CHANGES = [asked for asked in ROUTES if asked.changes]

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from toolgate.catalog.snapshot import Snapshot
 from toolgate.catalog.source import Health, Source
+from toolgate.crash import crash_here
 from toolgate.errors import CatalogError, NameClash
 from toolgate.spec.tool import ToolSpec
 
@@ -45,6 +46,7 @@ class Catalog:
                     if required and (label not in parts or isinstance(error, NameClash)):
                         raise
                     problems[label] = error.message
+            crash_here("CP13")
             self._swap(parts)
             for label in self._sources:
                 problem = problems.get(label, "")

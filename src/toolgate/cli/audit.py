@@ -1,28 +1,45 @@
-"""`toolgate audit`: who changed what, when and why."""
+"""`toolgate audit`: what is on record, and the proof that nobody has changed it."""
 
+import asyncio
+import json as json_text
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import orjson
 import typer
+from sqlalchemy import Connection
 
-from toolgate.bootstrap import Toolgate
+from toolgate.bootstrap import Toolgate, connect
 from toolgate.cli import show
 from toolgate.cli.administer import administer
-from toolgate.cli.session import Config, Json
+from toolgate.cli.session import Config, Json, ending, load
+from toolgate.store import proof
+from toolgate.store.database import Database
+from toolgate.store.migrate import migrate
+from toolgate.store.seals import Sealer
+from toolgate.tenancy.audit import Anchor, Proof
 
-app = typer.Typer(add_completion=False, help="Show who changed what, when and why.")
+T = TypeVar("T")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="What is on record, and the proof that nobody has changed it.",
+)
+Tenant = Annotated[str, typer.Option("--tenant", help="Only what concerns this tenant.")]
+_TOGETHER = 500
 
 
-@app.command()
-def audit(
+@app.command("list")
+def list_(
     config: Config = None,
-    tenant: Annotated[str, typer.Option("--tenant", help="Only what concerns this tenant.")] = "",
+    tenant: Tenant = "",
     limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, help="At most so many.")] = 50,
     json: Json = False,
 ) -> None:
-    """Show who changed what, when and why."""
+    """Show who changed, did or was refused what, when and why."""
 
     async def work(gate: Toolgate) -> list[dict[str, Any]]:
         records = await gate.tenancy.audit(tenant=tenant or None, limit=limit)
@@ -48,3 +65,94 @@ def audit(
             for row in rows
         ],
     )
+
+
+@app.command()
+def anchor(config: Config = None, tenant: Tenant = "", json: Json = False) -> None:
+    """Show the newest link of each chain, to be kept where the store's owner cannot write."""
+
+    async def work(database: Database) -> list[Anchor]:
+        await Sealer(database).seal()
+        return await database.read(lambda one: proof.anchors(one, tenant or None))
+
+    found = _on_store(config, work, json=json)
+    if json:
+        show.as_json([msgspec.structs.asdict(one) for one in found])
+        return
+    show.table(("tenant", "anchor"), [(one.tenant or "(every one)", str(one)) for one in found])
+
+
+@app.command()
+def verify(
+    config: Config = None,
+    tenant: Tenant = "",
+    anchors: Annotated[
+        list[str] | None,
+        typer.Option("--anchor", help="An anchor that was kept elsewhere; can be repeated."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Look at every record, seal and page again; exit with 1 where one does not hold."""
+
+    async def work(database: Database) -> Proof:
+        await Sealer(database).seal()
+        return await database.read(
+            lambda one: proof.verify(one, tenant=tenant or None, kept=anchors or ())
+        )
+
+    found = _on_store(config, work, json=json)
+    if json:
+        show.as_json(msgspec.structs.asdict(found) | {"holds": found.holds})
+    else:
+        for problem in found.problems:
+            show.line(f"broken: {problem}")
+        told = show.count(found.records, "record"), show.count(found.seals, "seal")
+        pages = show.count(found.pages, "page")
+        word = "The audit log holds" if found.holds else "The audit log does not hold"
+        show.line(f"{word}: {told[0]}, {told[1]} and {pages} of calls were looked at.")
+        if found.holds and not anchors:
+            show.line(
+                "Whether its end was cut off, only an anchor from elsewhere can tell: "
+                "toolgate audit anchor"
+            )
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+@app.command()
+def export(config: Config = None, tenant: Tenant = "", json: Json = False) -> None:
+    """Write records and seals as JSON lines, enough for others to verify."""
+
+    async def work(database: Database) -> None:
+        await Sealer(database).seal()
+        await database.read(lambda one: _written(one, tenant or None))
+
+    _on_store(config, work, json=json)
+
+
+def _written(connection: Connection, tenant: str | None) -> None:
+    lines: list[str] = []
+    for row in proof.export(connection, tenant):
+        # ASCII: no reader takes a sign in a name for the end of a line.
+        lines.append(json_text.dumps(row, separators=(",", ":")))
+        if len(lines) >= _TOGETHER:
+            show.line("\n".join(lines))
+            lines.clear()
+    if lines:
+        show.line("\n".join(lines))
+
+
+def _on_store(config: Path | None, work: Callable[[Database], Awaitable[T]], *, json: bool) -> T:
+    """On the store alone: what is proven does not depend on tools or policies that can be read."""
+
+    async def run() -> T:
+        database = connect(load(config))
+        try:
+            await migrate(database)
+            return await work(database)
+        finally:
+            await database.close()
+
+    with ending(json=json):
+        return asyncio.run(run())
+    raise AssertionError("an error always ends the command")

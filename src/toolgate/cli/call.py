@@ -1,7 +1,7 @@
 """`toolgate call NAME --args JSON`: one governed call on the local store."""
 
 import shlex
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -33,6 +33,7 @@ from toolgate.cli.whom import (
     parse_args,
 )
 from toolgate.errors import PermissionDenied, ToolNotFound
+from toolgate.executor.bare import bare
 from toolgate.spec.tool import ToolSpec
 
 app = typer.Typer(add_completion=False, help="Call a tool.")
@@ -52,6 +53,13 @@ def call(
     read_only: ReadOnly = False,
     no_web: NoWeb = False,
     turn: Annotated[str, typer.Option("--turn", help="The turn group it belongs to.")] = "",
+    idempotency_key: Annotated[
+        str | None, typer.Option("--idempotency-key", help="Calls with the same key run once.")
+    ] = None,
+    wait: Annotated[
+        float | None,
+        typer.Option("--wait", help="Seconds to wait for the same call, or for a person."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Call a tool."""
@@ -68,25 +76,36 @@ def call(
         json=json,
     )
     begun: list[ToolSpec] = []
+    alone: list[Any] = []
 
     async def work(gate: Toolgate) -> Output:
         group = Turn(group=turn) if turn else None
         begun.extend(spec for spec in [gate.catalog.current.get(name)] if spec)
         try:
-            return await gate.call(name, given, caller=caller, turn=group)
+            output = await gate.call(
+                name,
+                given,
+                caller=caller,
+                turn=group,
+                idempotency_key=idempotency_key,
+                wait_s=wait,
+            )
         except ToolNotFound as error:
             error.add_note(_why(gate, name, caller))
             raise
         except PermissionDenied as error:
             error.add_note(f"{error.phase}: {error.reason}")
             raise
+        if not gate.features.structured_tool_output:
+            alone.append(bare(output))
+        return output
 
     try:
         output = with_gate(config, work, json=json)
     except KeyboardInterrupt:
         raise interrupted(_how_it_stands(begun), json=json) from None
     if json:
-        show.as_json(output.to_machine())
+        show.as_json(alone[0] if alone else output.to_machine())
     else:
         show.line(output.to_human())
     if not output.ok:

@@ -32,13 +32,19 @@ def list_(config: Config = None, json: Json = False) -> None:
 def add(
     name: Annotated[str, typer.Argument(help="The tenant's name.")],
     config: Config = None,
+    plan: Annotated[
+        str, typer.Option("--plan", help="Its budget plan: free, starter, team or enterprise.")
+    ] = "",
     why: Why = "",
     json: Json = False,
 ) -> None:
-    """Put a tenant on record."""
+    """Put a tenant on record, or give it another plan."""
 
     async def work(gate: Toolgate) -> None:
-        await signed(gate, why).add_tenant(name)
+        hand = signed(gate, why)
+        await (hand.set_plan(name, plan) if plan else hand.add_tenant(name))
 
     administer(config, work, json=json)
-    show.told({"id": name}, f"Tenant {name} is on record.", json=json)
+    with_plan = f" with the plan {plan}" if plan else ""
+    row = {"id": name, "plan": plan} if plan else {"id": name}
+    show.told(row, f"Tenant {name} is on record{with_plan}.", json=json)

@@ -20,6 +20,10 @@ _stopping: dict[asyncio.Task[Any], int] = {}
 _stubborn: list[Coroutine[Any, Any, Any]] = []
 
 
+class Stopped(BaseException):
+    """Thrown into a tool that was asked to stop and did not. It is no cancellation to catch."""
+
+
 class _Watch:
     """Gives a tool that was told to stop its time, then takes the task back from it."""
 
@@ -76,7 +80,7 @@ def attended(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, 
             except GeneratorExit:
                 _close(work)
                 raise
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001  it belongs to the coroutine
                 if watch.is_over:
                     _close(work)
                     raise (watch.told or error) from None
@@ -94,7 +98,11 @@ def attended(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, 
 
 def _close(work: Coroutine[Any, Any, Any]) -> None:
     try:
+        # Closing alone would not reach a generator that the coroutine waits for.
+        work.throw(Stopped())
         work.close()
+    except (Stopped, StopIteration):
+        return
     except RuntimeError:
         _stubborn.append(work)
         log.warning("a tool took no notice of being stopped, and was left as it was")

@@ -6,7 +6,7 @@ from collections import OrderedDict, deque
 from toolgate import clock
 from toolgate.call import Call, Output
 from toolgate.errors import Overloaded
-from toolgate.executor.deadline import around, is_overdue, out_of_time
+from toolgate.executor.deadline import depth, is_overdue, out_of_time
 from toolgate.executor.extension import Extension, Handler
 
 # How fast the usual duration of a tool follows what is seen, and how fast it is doubted.
@@ -54,7 +54,6 @@ class Bulkhead(Extension):
 
         return run
 
-
     def standing(self) -> dict[tuple[str, ...], float]:
         """How many run and wait, by provider."""
         found: dict[tuple[str, ...], float] = {}
@@ -96,7 +95,7 @@ class _Lane:
     async def turn(self, call: Call) -> None:
         """Wait for a place. Who comes back without an error has one."""
         name, tenant = call.spec.name, call.caller.tenant
-        if around().depth > 1:
+        if depth() > 1:
             self._take(name)
             return
         self._admit(call)
@@ -179,7 +178,7 @@ class _Lane:
         return None
 
     def _drop(self, tenant: str, name: str, waiter: _Waiter) -> None:
-        queue = self._queues.get(tenant, {}).get(name)
+        queue = self._queues[tenant].get(name) if tenant in self._queues else None
         # It may have been passed over already.
         if queue is not None and waiter in queue:
             queue.remove(waiter)

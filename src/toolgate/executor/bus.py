@@ -71,6 +71,10 @@ class Bus:
         # Weakly: who lets go of a subscription has ended it.
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
 
+    def __len__(self) -> int:
+        """How many listen."""
+        return len(self._subscriptions)
+
     def subscribe(self, tenant: str | None = None, *, most: int = _MOST_HELD) -> Subscription:
         """Events of one tenant, or of all."""
         made = Subscription(tenant, most)

@@ -50,8 +50,9 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
     def to_machine(self) -> dict[str, Any]:
         """Plain JSON, as the doors send it."""
         told: dict[str, Any] = {"ok": self.ok}
-        for field in self.__struct_fields__[:6]:
-            told[field] = msgspec.to_builtins(getattr(self, field))
+        for field in self.__struct_fields__[:5]:
+            told[field] = getattr(self, field)
+        told["waves"] = [list(wave) for wave in self.waves]
         told["steps"] = [
             {"index": one.index, "wave": one.wave, "tool": one.tool}
             | ({"name": one.name} if one.name else {})

@@ -1,5 +1,6 @@
 """Which calls are the same piece of business: the key, whose it is, and what it was used for."""
 
+import math
 from typing import cast
 
 import msgspec
@@ -12,6 +13,7 @@ from toolgate.spec.document import sha256
 from toolgate.spec.secret import secret_names
 
 _MOST_KEY = 255
+_MOST_WAIT = 600
 # Whole numbers up to here are the same as the float that JSON may write for them.
 _EXACT = 2.0**53
 
@@ -34,6 +36,14 @@ def check_key(key: object) -> str:
             "Nothing ran."
         )
     return key
+
+
+def check_wait(seconds: object) -> float:
+    """How long a caller waits, or `InvalidRequest`."""
+    is_number = type(seconds) is int or (type(seconds) is float and math.isfinite(seconds))
+    if not is_number or not 0 <= cast("float", seconds) <= _MOST_WAIT:
+        raise InvalidRequest(f"'wait_s' is a number of seconds from 0 to {_MOST_WAIT}.")
+    return float(cast("float", seconds))
 
 
 def claim_of(call: Call, raw: bytes) -> Claim:

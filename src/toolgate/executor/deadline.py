@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Coroutine, Generator
 from contextvars import ContextVar
 from types import coroutine
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from toolgate import clock
 from toolgate.call import Call, Output
@@ -18,26 +18,27 @@ _OVERDUE = "the call took too long"
 _LAST_WORDS = 2.0
 
 
-class Around(NamedTuple):
-    """The calls that a call is made from: until when they go on, and how many they are."""
-
-    until_ns: int
-    depth: int
-
-
-_around: ContextVar[Around] = ContextVar("toolgate_around", default=Around(2**63, 0))
+# The calls that the running code is inside of: until when they go on, and how many they are.
+# A plain pair: anything with names takes several times as long to make.
+_NOWHERE = (2**63, 0)
+_around: ContextVar[tuple[int, int]] = ContextVar("toolgate_around", default=_NOWHERE)
 
 
-def around() -> Around:
-    """What the running code is inside of."""
-    return _around.get()
+def latest_ns() -> int:
+    """Until when a call that is made here can go on."""
+    return _around.get()[0]
+
+
+def depth() -> int:
+    """How many calls the running code is inside of."""
+    return _around.get()[1]
 
 
 @contextlib.contextmanager
 def within(until_ns: int) -> Generator[None]:
     """Calls made in here end by then, also where they would have more time of their own."""
     outer = _around.get()
-    _around.set(Around(min(until_ns, outer.until_ns), outer.depth))
+    _around.set((min(until_ns, outer[0]), outer[1]))
     try:
         yield
     finally:
@@ -65,8 +66,8 @@ class Deadline(Extension):
         async def run(call: Call) -> Output:
             outer = _around.get()
             if call.until_ns <= call.began_ns or self._idle is not None:
-                self._refuse(call, outer)
-            _around.set(Around(call.until_ns, outer.depth + 1))
+                self._refuse(call, is_inside=outer[1] > 0)
+            _around.set((call.until_ns, outer[1] + 1))
             try:
                 work = inner(call)
                 # A timer costs more than a whole call that never waits: start it when it has to.
@@ -97,11 +98,11 @@ class Deadline(Extension):
                 async with asyncio.timeout(_LAST_WORDS):
                     await self._idle.wait()
 
-    def _refuse(self, call: Call, outer: Around) -> None:
+    def _refuse(self, call: Call, *, is_inside: bool) -> None:
         if call.until_ns <= call.began_ns:
             raise out_of_time(call)
         # What runs may finish, and what it needs for that.
-        if outer.depth == 0:
+        if not is_inside:
             raise Overloaded(f"This gate is closing; {call.spec.name!r} did not run.")
 
     async def _in_time(self, call: Call, work: Coroutine[Any, Any, Output], waiting: Any) -> Output:

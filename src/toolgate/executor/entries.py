@@ -1,6 +1,5 @@
 """A call as the ledger keeps it: what is written before, and how it is completed."""
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -152,7 +151,7 @@ def ended(entry: Entry, call: Call, error: BaseException | None) -> Entry:
             code, message = error.code, error.message[:_MOST_TEXT]
         elif is_overdue(error):
             code, message = TimedOut.code, "The call took too long."
-        elif isinstance(error, (asyncio.CancelledError, GeneratorExit)):
+        elif not isinstance(error, Exception):
             code, message = "cancelled", "The call was cancelled."
         else:
             code, message = ToolgateError.code, f"It failed with {type(error).__name__}."

@@ -14,7 +14,7 @@ from toolgate.executor.bound import Bound
 from toolgate.executor.breaking import Breaking
 from toolgate.executor.bulkhead import Bulkhead
 from toolgate.executor import recalled
-from toolgate.executor.deadline import Deadline, around
+from toolgate.executor.deadline import Deadline, latest_ns
 from toolgate.executor.entries import downstream_key
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.failure import execution_failed
@@ -133,7 +133,7 @@ class Executor:
             # A person's time is not the tool's: the link that waits sees to that.
             seconds += asked.wait_s
         began_ns = clock.monotonic_ns()
-        until_ns = min(began_ns + int(seconds * 1e9), around().until_ns)
+        until_ns = min(began_ns + int(seconds * 1e9), latest_ns())
         call = Call(
             new_call_id(started_ns),
             grant,

@@ -36,7 +36,7 @@ class Late:
         return None
 
     def start(self, write: Coroutine[Any, Any, object]) -> None:
-        """Write it behind somebody who cannot wait at all. Without a loop nothing can be written."""
+        """Write it behind somebody who cannot wait at all. Without a loop nothing can be."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:

@@ -28,7 +28,12 @@ def caller_of(entry: Entry) -> Caller:
 
 def is_of(entry: Entry, caller: Caller) -> bool:
     """Whether it is the caller's own: its user's, by its agent or one that has the task from it."""
-    return entry.tenant == caller.tenant and entry.scope.startswith(f"{owner_of(caller)}/")
+    if entry.tenant != caller.tenant:
+        return False
+    if not entry.scope:
+        # A pure call, which is nobody's business a second time.
+        return (entry.agent, entry.user) == (caller.agent, caller.user)
+    return entry.scope.startswith(f"{owner_of(caller)}/")
 
 
 def turn_of(entry: Entry) -> Turn | None:

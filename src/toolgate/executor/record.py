@@ -128,13 +128,13 @@ class Record(Extension):
         except asyncio.CancelledError as error:
             await self._end(call, entries.ended(entry, call, error), _PATIENCE)
             raise
-        except GeneratorExit as error:
-            # Whoever ran the call has let go of it: nothing can be waited for any more.
-            self._late.start(self._journal.end(entries.ended(entry, call, error)))
-            raise
         except Exception as error:
             told = answer(call, error)
             await self._end(call, entries.failed(entry, call, error, told, self._redactor))
+            raise
+        except BaseException as error:
+            # Whoever ran the call has let go of it: nothing can be waited for any more.
+            self._late.start(self._journal.end(entries.ended(entry, call, error)))
             raise
         crash_here("CP11" if call.asked.undo_of else "CP6")
         if output.call_id != call.id:

@@ -1,4 +1,4 @@
-"""Another attempt, where it is safe, where it can help and while there is time. Nobody else does."""
+"""Another attempt, where it is safe, can help, and there is time. Nothing else tries again."""
 
 import asyncio
 import random

@@ -35,6 +35,7 @@ _log = logging.getLogger("toolgate.journal")
 _STARTED = "tool_execution_started"
 _COMPLETED = "tool_execution_completed"
 _PURE = Effect.PURE
+_INFO = logging.INFO
 
 
 class Span(Protocol):
@@ -79,7 +80,7 @@ class Trace(Extension):
 
         # Not a coroutine of its own: one question, and the rest of the chain.
         def run(call: Call) -> Coroutine[Any, Any, Output]:
-            return told(call) if is_told(logging.INFO) else counted(call)
+            return told(call) if is_told(_INFO) else counted(call)
 
         return run
 
@@ -88,13 +89,12 @@ class Trace(Extension):
         kept, bounds = self._meter.calls, BOUNDS
 
         async def run(call: Call) -> Output:
-            began_ns = now()
             try:
                 output = await inner(call)
             except (Exception, asyncio.CancelledError) as error:
-                await self._failed(call, error, now() - began_ns)
+                await self._failed(call, error, now() - call.began_ns)
                 raise
-            took_ns = now() - began_ns
+            took_ns = now() - call.began_ns
             grant = call.grant
             spec, caller = grant.spec, grant.caller
             series = kept.get((caller.tenant, caller.agent, spec.name)) or of(grant)
@@ -115,14 +115,13 @@ class Trace(Extension):
         async def run(call: Call) -> Output:
             level = logging.DEBUG if call.grant.spec.effect is _PURE else logging.INFO
             _tell(level, _STARTED, call, side_effect_policy=call.grant.spec.effect.value)
-            began_ns = clock.monotonic_ns()
             try:
                 output = await counted(call)
             except (Exception, asyncio.CancelledError) as error:
-                _ended(call, _status(call, error), began_ns, code=_code(error))
+                _ended(call, _status(call, error), code=_code(error))
                 raise
             code = "" if output.error is None else output.error.code
-            _ended(call, output.status, began_ns, code=code, cached=output.cached)
+            _ended(call, output.status, code=code, cached=output.cached)
             return output
 
         return run
@@ -215,8 +214,8 @@ def _code(error: BaseException) -> str:
     return error.code if isinstance(error, ToolgateError) else ToolgateError.code
 
 
-def _ended(call: Call, status: str, began_ns: int, *, code: str, cached: bool = False) -> None:
-    took_ms = round((clock.monotonic_ns() - began_ns) / 1e6, 3)
+def _ended(call: Call, status: str, *, code: str, cached: bool = False) -> None:
+    took_ms = round((clock.monotonic_ns() - call.began_ns) / 1e6, 3)
     error = {"error_code": code} if code else {}
     _tell(
         logging.INFO,

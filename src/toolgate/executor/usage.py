@@ -18,7 +18,7 @@ _NOTHING = Used(used=0, held=0)
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric of one tenant. Without a `limit` it is only counted; `held` is for running calls."""
+    """One metric of one tenant. Without a `limit` it is only counted; `held` is for what runs."""
 
     tenant: str
     month: str

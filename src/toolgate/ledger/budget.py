@@ -40,8 +40,10 @@ def granted(needs: Sequence[int], remaining: int) -> int:
     for need in needs:
         if total + need <= remaining:
             total += need
-    spare = min(max(remaining // _SHARE, UNIT), _LARGEST)
-    return max(total, min(spare, remaining)) if total == sum(needs) else total
+    if not total or total != sum(needs):
+        return total
+    # As many times what they need: a part of a call helps nobody.
+    return max(min(remaining // _SHARE, _LARGEST) // total, 1) * total
 
 
 class Balance(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,6 +34,14 @@ _RAW = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 Token = tuple[str, Any]
 
 
+class UnclearError(ValueError):
+    """Where reading a text came to its end."""
+
+    def __init__(self, what: str, at: int) -> None:
+        super().__init__(what)
+        self.at = at
+
+
 def read_object(text: str) -> dict[str, Any]:
     """The object in this text, or a `ValueError` that says why it is not clear."""
     try:
@@ -51,21 +59,21 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def object_end(text: str, start: int) -> int:
-    """Behind the object that opens here; `ValueError` where it has no clear end."""
+    """Behind the object that opens here; `UnclearError` where it has no clear end."""
     open_: list[str] = []
     at = start
     while True:
         found = _WORD.match(text, at)
         if found is None:
-            raise ValueError(_broken(text, at))
+            raise UnclearError(_broken(text, at), at)
         at = found.end()
         if found.lastgroup == "open":
             open_.append(_CLOSES[found[0]])
             if len(open_) > MAX_DEPTH:
-                raise ValueError(f"is nested deeper than {MAX_DEPTH} levels")
+                raise UnclearError(f"is nested deeper than {MAX_DEPTH} levels", at)
         elif found.lastgroup == "close":
             if found[0] != open_.pop():
-                raise ValueError("closes a bracket that is not open")
+                raise UnclearError("closes a bracket that is not open", at)
             if not open_:
                 return at
 

@@ -2,22 +2,23 @@
 
 from typing import Any, cast
 
-from toolgate.messages.said import MAX_TEXT, Message, Said, shown, tool_name
-from toolgate.messages.tolerant import object_end, read_object
+from toolgate.messages.said import Message, Said, shown, tool_name
+from toolgate.messages.tolerant import UnclearError, object_end, read_object
 from toolgate.spec.document import measure
 
 _NAME, _ARGS = "tool_name", "tool_args"
 _HOW = 'write one object, {"tool_name": NAME, "tool_args": {…}}, and nothing like it beside'
 # Other words for arguments: a model that uses them means something by it.
 _OTHER = frozenset({"args", "arguments", "parameters", "tool_input", "input", "tool"})
-# How many brackets of a prose are tried: each may be looked at up to its end.
-_MOST_TRIED = 200
+_MOST_TEXT = 128 * 1024
+# How often a text is read over, at the most: each bracket of a prose may have to be tried.
+_MOST_READ = 2
 
 
 def read_text(text: str) -> Message:
     """The one call in a text; none where it mentions none; a problem where that is not clear."""
-    if len(text) > MAX_TEXT:
-        return _unclear(f"the text has more than {MAX_TEXT:,} characters")
+    if len(text) > _MOST_TEXT:
+        return _unclear(f"the text has more than {_MOST_TEXT:,} characters")
     if _NAME not in text:
         return Message(format="text")
     try:
@@ -52,14 +53,14 @@ def _objects(text: str) -> list[dict[str, Any]]:
     """Every object in a text, from the left; what stands inside of one belongs to it."""
     found: list[dict[str, Any]] = []
     at = text.find("{")
-    tried = 0
+    wasted = 0
     while at >= 0:
-        tried += 1
-        if tried > _MOST_TRIED:
-            raise ValueError("stands among too many brackets")
         try:
             end = object_end(text, at)
-        except ValueError:
+        except UnclearError as error:
+            wasted += error.at - at
+            if wasted > _MOST_READ * len(text):
+                raise ValueError("stands among too many brackets") from None
             # A brace in prose is none of ours, unless the call begins with it.
             if _begins_a_call(text, at):
                 raise

@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +19,7 @@ from toolgate.errors import (
     ToolgateError,
     UnsupportedProvider,
 )
-from toolgate.executor.attended import attended
+from toolgate.executor.attended import Stopped, attended
 from toolgate.executor.deadline import is_overdue, out_of_time, timed_out
 from toolgate.executor.failure import execution_failed
 from toolgate.executor.partial import produced, whole
@@ -93,7 +94,7 @@ class PythonProvider:
                 return whole(pieces)
             else:
                 result = await self._in_thread(spec.name, lambda: binding.function(**arguments))
-        except (ToolError, GeneratorExit):
+        except (ToolError, GeneratorExit, Stopped):
             raise
         except asyncio.CancelledError as error:
             if pieces and is_overdue(error):
@@ -168,11 +169,14 @@ async def _collected(call: Call, stream: AsyncIterator[Any], pieces: list[Any]) 
         try:
             piece = _as_json(call, given)
         except InvalidOutput as error:
-            odd = error
-            raise _Ours(lambda _call: odd) from None
+            raise _Ours(partial(_told, error)) from None
         pieces.append(piece)
         if on_piece is not None:
             on_piece(piece)
+
+
+def _told(error: InvalidOutput, _call: Call) -> InvalidOutput:
+    return error
 
 
 async def _awaited(result: Any) -> Any:

@@ -1,6 +1,7 @@
 """The HTTP door. The wire becomes a caller, a tool name and arguments; it knows nothing else."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -11,18 +12,24 @@ import orjson
 
 from toolgate.call import NO_CONTEXT
 from toolgate.errors import PermissionDenied, ToolgateError
+from toolgate.executor.bare import bare
 from toolgate.runtime import Runtime
 from toolgate.server import approvals
 from toolgate.server.admin.routes import PREFIX, administer, allowed_methods
 from toolgate.server.auth import authenticate, caller_of
+from toolgate.server.batches import run_batch, run_chain
 from toolgate.server.body import Receive, SlowBodyError, read_object
 from toolgate.server.calls import read_call, run_call
-from toolgate.server.host import host_check
-from toolgate.telemetry.place import kind_of, place_of
-from toolgate.server.problems import problem, wire_problem
+from toolgate.server.host import host_check, is_loopback
+from toolgate.server.ledger import list_calls, run_undo, show_call
+from toolgate.server.messages import run_message
+from toolgate.server.problems import problem, retry_after, wire_problem
 from toolgate.server.request import Request
 from toolgate.server.tools import explain_tool, list_tools, show_tool
 from toolgate.settings.settings import Server
+from toolgate.telemetry.place import kind_of, place_of
+from toolgate.telemetry.prometheus import CONTENT_TYPE
+from toolgate.tenancy.keys import Role
 
 log = logging.getLogger("toolgate.server")
 Scope = MutableMapping[str, Any]
@@ -30,7 +37,17 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Answer = tuple[int, bytes]
 _HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 _CALL = "/v1/call"
+METRICS = "/metrics"
+# What a request can say about the trace that it belongs to.
+_TRACE = (b"traceparent", b"tracestate")
 _TOOLS = "/v1/tools/"
+_CALLS = "/v1/calls/"
+_SEVERAL = {
+    "/v1/batch": run_batch,
+    "/v1/chain": run_chain,
+    "/v1/messages": run_message,
+    "/v1/undo": run_undo,
+}
 
 
 class App:
@@ -39,17 +56,22 @@ class App:
     def __init__(self, gate: Runtime, server: Server) -> None:
         self._gate = gate
         self._is_ours = host_check(server)
+        # With a public address there is a proxy on this machine, and it lets everybody in.
+        self._is_local = is_loopback(server.host) and not server.public_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Whatever happens, the caller gets a problem and never a trace."""
         if scope["type"] != "http":
             raise RuntimeError(f"this server does not speak {scope['type']}")
         kind = b"application/problem+json"
+        wait = None
         try:
             status, body = await self._answer(scope, receive)
-            kind = b"application/json" if status < 400 else kind
+            if status < 400:
+                kind = CONTENT_TYPE if scope["path"] == METRICS else b"application/json"
         except ToolgateError as error:
             status, body = problem(error)
+            wait = retry_after(error)
         # Signals go to the loop, so an exit or an interrupt that arrives here was a tool's.
         except BaseException as error:
             if _is_the_end(error):
@@ -58,6 +80,8 @@ class App:
             log.error("a request failed with %s in %s", kind_of(error), place_of(error))  # noqa: TRY400
             status, body = problem(ToolgateError("Something went wrong here; it is in the log."))
         headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *_HEADERS]
+        if wait is not None:
+            headers.append((b"retry-after", wait))
         if status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
         elif status == 408:
@@ -81,6 +105,8 @@ class App:
         path = scope["path"]
         if path in {"/healthz", "/readyz"}:
             return self._health(path)
+        if path == METRICS:
+            return await self._metrics(scope, authorization)
         key = authenticate(authorization, self._gate.tenancy.world)
         request = Request(self._gate, key, caller_of(key), _query(scope))
         try:
@@ -93,7 +119,12 @@ class App:
     async def _routed(self, request: Request, scope: Scope, receive: Receive) -> Answer:
         method, path = scope["method"], scope["path"]
         if path == _CALL:
-            return await self._call(request, method, receive)
+            return await self._call(request, method, receive, scope["headers"])
+        if path in _SEVERAL:
+            if method != "POST":
+                return wire_problem("method_not_allowed")
+            done = await _SEVERAL[path](request, await read_object(receive))
+            return 200, orjson.dumps(done)
         if path.startswith(PREFIX):
             return await self._administer(request, scope, receive)
         if path.startswith(approvals.PREFIX):
@@ -104,14 +135,19 @@ class App:
         return wire_problem("not_found") if found is None else (200, orjson.dumps(found))
 
     @staticmethod
-    async def _call(request: Request, method: str, receive: Receive) -> Answer:
+    async def _call(
+        request: Request, method: str, receive: Receive, headers: list[tuple[bytes, bytes]]
+    ) -> Answer:
         if method != "POST":
             return wire_problem("method_not_allowed")
-        asked = read_call(await read_object(receive))
+        asked = read_call(await read_object(receive), headers)
         caller = request.caller
         if asked.context is not NO_CONTEXT or asked.session:
             caller = msgspec.structs.replace(caller, context=asked.context, session=asked.session)
-        output = await run_call(request.gate, caller, asked)
+        with _continued(request.gate, headers):
+            output = await run_call(request.gate, caller, asked)
+        if not request.gate.features.structured_tool_output:
+            return 200, orjson.dumps(bare(output))
         return 200, orjson.dumps(output.to_machine())
 
     @staticmethod
@@ -136,6 +172,21 @@ class App:
         found = await administer(request, scope["method"], parts, receive)
         return 200, orjson.dumps(found)
 
+    async def _metrics(self, scope: Scope, authorization: bytes | None) -> Answer:
+        """For whoever is on this machine, if nobody else can be; else for an admin's key."""
+        metrics = self._gate.watch.metrics
+        if metrics is None:
+            return wire_problem("not_found")
+        if not self._is_local:
+            key = authenticate(authorization, self._gate.tenancy.world)
+            if key.role is not Role.ADMIN:
+                raise PermissionDenied(
+                    "The numbers are for an admin's key.", phase="door", reason="the key's role"
+                )
+        if scope["method"] != "GET":
+            return wire_problem("method_not_allowed")
+        return 200, await metrics()
+
     def _health(self, path: str) -> Answer:
         """Alive is alive; ready means that every source and engine has what it should."""
         if path == "/healthz":
@@ -152,6 +203,17 @@ class App:
                 "unhealthy_engines": [one.engine for one in engines],
             }
         )
+
+
+def _continued(
+    gate: Runtime, headers: list[tuple[bytes, bytes]]
+) -> contextlib.AbstractContextManager[None]:
+    """Within the trace that the request came with, where somebody traces."""
+    if gate.watch.spans is None:
+        return contextlib.nullcontext()
+    return gate.watch.spans.continued(
+        {name.decode(): value.decode("latin-1") for name, value in headers if name in _TRACE}
+    )
 
 
 def _is_the_end(error: BaseException) -> bool:
@@ -172,6 +234,11 @@ async def _read(request: Request, scope: Scope) -> Any:
             return await explain_tool(request, "/".join(name))
         if name or last:
             return await show_tool(request, "/".join([*name, last]))
+    if path == "/v1/ledger":
+        return await list_calls(request)
+    if path.startswith(_CALLS):
+        [call_id, *more] = _parts(scope, _CALLS)
+        return None if more or not call_id else await show_call(request, call_id)
     return None
 
 
@@ -181,7 +248,7 @@ def _allowed(scope: Scope) -> bytes:
         return ", ".join(allowed_methods(_parts(scope, PREFIX))).encode()
     if path.startswith(approvals.PREFIX):
         return approvals.methods(_approval_parts(scope)).encode()
-    return b"POST" if path == _CALL else b"GET"
+    return b"POST" if path == _CALL or path in _SEVERAL else b"GET"
 
 
 def _approval_parts(scope: Scope) -> list[str]:

@@ -1,5 +1,6 @@
 """Errors to the wire: RFC 9457 problems with our code. The one mapper of this door."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -81,6 +82,14 @@ def problem(error: ToolgateError, *, to_admin: bool = False) -> tuple[int, bytes
     if isinstance(error, errors.InvalidPolicy):
         details["problems"] = [str(one) for one in error.problems]
     return status, _body(status, error.code, error.message, details, retryable=error.retryable)
+
+
+def retry_after(error: ToolgateError) -> bytes | None:
+    """The header that says when to come back, in whole seconds, where the error tells."""
+    seconds = error.details.get("retry_after")
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        return None
+    return b"%d" % max(math.ceil(seconds), 1) if math.isfinite(seconds) else None
 
 
 def wire_problem(code: str) -> tuple[int, bytes]:

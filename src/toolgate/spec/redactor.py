@@ -19,8 +19,8 @@ _HEADERS = (
     "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token",
 )  # fmt: skip
 _USER = r"(?<=://)[^/\s\"'@?#<>\\]+(?=@)"
-# A digit among them: `a basic understanding` is no credential.
-_SCHEME = r"(?i:\b(?:bearer|basic)\s+)(?=[^\s\"]*[0-9])[\w.~+/-]{8,}=*"
+# With a digit or a capital inside: `a basic understanding` is no credential.
+_SCHEME = r"(?i:\b(?:bearer|basic)\s+)(?=[^\s\"]*(?:[0-9=]|[a-z][A-Z]))[\w.~+/-]{8,}=*"
 _NAMED = '(?i:"(?:' + "|".join(_HEADERS) + ')")'
 _PLACED = re.compile(f"{_USER}|{_SCHEME}")
 _PLACED_RAW = re.compile(f"{_USER}|{_SCHEME}|{_NAMED}".encode())

@@ -6,7 +6,7 @@ import msgspec
 
 from toolgate.ledger.entry import Entry
 from toolgate.store.rows import SUCCESS, charges_text, text_of
-from toolgate.store.text import storable
+from toolgate.store.text import storable, storable_row
 
 ENDING = (
     "state",
@@ -30,17 +30,19 @@ _decode = msgspec.json.Decoder(_Plan).decode
 
 def ending_values(entry: Entry) -> tuple[Any, ...]:
     """By `ENDING`."""
-    return (
-        entry.state.value,
-        SUCCESS[entry.state],
+    state = entry.state
+    row = (
+        str(state),
+        SUCCESS[state],
         entry.duration_ns / 1e6,
-        storable(entry.error_code),
-        storable(entry.error_message),
+        entry.error_code,
+        entry.error_message,
         entry.permanent,
         text_of(entry.result),
         text_of(entry.plan),
-        charges_text(entry),
+        charges_text(entry) if entry.charges else "",
     )
+    return storable_row(row)
 
 
 def guard_values(entry: Entry) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from typing import Literal
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolgate.crash import crash_here
 from toolgate.errors import StoreMismatch
 from toolgate.store import records, tables
 from toolgate.store.database import Database
@@ -85,11 +86,13 @@ def _upgrade(connection: Connection) -> None:
 
     _refuse_strangers(connection, upgrade.known_versions())
     upgrade.upgrade(connection)
+    crash_here("CP14")
 
 
 def _create(connection: Connection) -> None:
     """What the migrations would make, at once: a first start does not load them."""
     metadata.create_all(connection, checkfirst=False)
+    crash_here("CP14")
     _VERSIONS.create(connection)
     connection.execute(_VERSIONS.insert().values(version_num=VERSION))
 

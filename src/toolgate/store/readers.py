@@ -53,12 +53,12 @@ class Readers:
             except BaseException as error:  # noqa: BLE001  whoever waits must hear it
                 answer = Answer(job, None, error)
                 # Whatever it was in the middle of, the next look does not meet it.
-                _let_go(connection)
+                let_go(connection)
                 connection = None
             give((answer,))
             # Kept by nobody while this waits for the next one.
             del job, answer
-        _let_go(connection)
+        let_go(connection)
 
 
 def in_one_moment(work: Callable[[Connection], T], connection: Connection) -> T:
@@ -80,7 +80,8 @@ def driver_of(connection: Connection) -> sqlite3.Connection:
     return cast("sqlite3.Connection", connection.connection.driver_connection)
 
 
-def _let_go(connection: Connection | None) -> None:
+def let_go(connection: Connection | None) -> None:
+    """Close it, whatever state it is in."""
     if connection is not None:
         with contextlib.suppress(DBAPIError, sqlite3.Error):
             connection.close()

@@ -21,7 +21,7 @@ from toolgate import clock
 from toolgate.errors import StoreUnavailable
 from toolgate.store.jobs import Answer, Job, give
 from toolgate.store.outage import closed
-from toolgate.store.readers import Readers, driver_of, in_one_moment
+from toolgate.store.readers import Readers, driver_of, in_one_moment, let_go
 
 T = TypeVar("T")
 _MOST_TOGETHER = 256
@@ -47,6 +47,8 @@ class Sqlite:
         self._glance: Connection | None = None
         self._opening = threading.Lock()
         self._writing_ns = 0
+        # The writer's own connection.
+        self._hand: Connection | None = None
         self._readers = None if path is None else Readers(self._engine, _READERS)
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write, name="toolgate-write", daemon=True)
@@ -121,6 +123,13 @@ class Sqlite:
         self._engine.dispose()
 
     def _write(self) -> None:
+        try:
+            self._write_all()
+        finally:
+            let_go(self._hand)
+            self._hand = None
+
+    def _write_all(self) -> None:
         while (job := self._jobs.get()) is not None:
             batch = [job]
             last = False
@@ -137,20 +146,34 @@ class Sqlite:
     def _commit(self, batch: list[Job]) -> None:
         self._writing_ns = clock.monotonic_ns()
         try:
-            with self._engine.connect() as connection:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-                answers = [_attempt(connection, job) for job in batch]
-                connection.commit()
+            # Kept: to hand it out anew takes as long as several rows.
+            if self._hand is None:
+                self._hand = self._engine.connect()
+            answers = _committed(self._hand, batch)
         except BaseException as error:  # noqa: BLE001  those who wait must hear it
             answers = [Answer(job, None, error) for job in batch]
+            # Whatever it was in the middle of, the next batch does not meet it.
+            let_go(self._hand)
+            self._hand = None
         self._writing_ns = 0
         give(answers)
 
 
-def _attempt(connection: Connection, job: Job) -> Answer:
-    """One work in its own savepoint: its failure is its own."""
-    # The driver's, since the three statements of a savepoint would else cost more than the work.
+def _committed(connection: Connection, batch: list[Job]) -> list[Answer]:
+    # The driver's, since these statements would else cost more than the work.
     driver = driver_of(connection)
+    driver.execute("BEGIN IMMEDIATE")
+    answers = [_attempt(connection, driver, job) for job in batch]
+    if connection.in_transaction():
+        # Work by SQLAlchemy has begun one of its own making, which is the same.
+        connection.commit()
+    else:
+        driver.execute("COMMIT")
+    return answers
+
+
+def _attempt(connection: Connection, driver: sqlite3.Connection, job: Job) -> Answer:
+    """One work in its own savepoint: its failure is its own."""
     driver.execute("SAVEPOINT work")
     try:
         value = job.work(connection)

@@ -86,4 +86,5 @@ async def in_memory(
         yield house
     finally:
         await executor.close()
+        people.bus.close()
         python.close()

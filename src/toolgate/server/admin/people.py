@@ -9,7 +9,6 @@ from toolgate.server.admin.desk import (
     Desk,
     Nothing,
     OfTenant,
-    Signed,
     SignedOfTenant,
     beyond,
     noted,
@@ -52,12 +51,6 @@ async def list_tenants(desk: Desk, _: Nothing) -> Any:
             if not own or name == own
         ]
     }
-
-
-async def put_tenant(desk: Desk, _: Signed) -> Any:
-    """`PUT tenants/{id}`."""
-    await desk.tenancy.add_tenant(desk.names[0])
-    return {"id": desk.names[0]}
 
 
 async def list_agents(desk: Desk, _: OfTenant) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from toolgate.errors import InvalidRequest, PermissionDenied
-from toolgate.server.admin import keys, people, records, rules
+from toolgate.server.admin import keys, ledger, limits, people, records, rules
 from toolgate.server.admin.desk import (
     Desk,
     Nothing,
@@ -35,7 +35,7 @@ class Route(NamedTuple):
 # The first part of the path, how many names follow it, and the method.
 ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
     ("tenants", 0): {"GET": Route(people.list_tenants, Nothing)},
-    ("tenants", 1): {"PUT": Route(people.put_tenant, Signed, house=True)},
+    ("tenants", 1): {"PUT": Route(limits.put_tenant, limits.Tenant, house=True)},
     ("agents", 0): {"GET": Route(people.list_agents, OfTenant)},
     ("agents", 1): {
         "PUT": Route(people.put_agent, people.Agent),
@@ -73,7 +73,21 @@ ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
         "PUT": Route(records.put_policy, records.Module, house=True),
         "DELETE": Route(records.remove_policy, Signed, house=True),
     },
+    ("budgets", 0): {
+        "GET": Route(limits.list_budgets, OfTenant),
+        "PUT": Route(limits.put_budget, limits.Budget, house=True),
+    },
+    ("limits", 0): {
+        "GET": Route(limits.list_limits, OfTenant),
+        "PUT": Route(limits.put_limit, limits.Rate, house=True),
+    },
+    ("usage", 0): {"GET": Route(limits.list_usage, limits.SomeUsage)},
     ("audit", 0): {"GET": Route(records.list_audit, records.SomeRecords)},
+    ("calls", 0): {"GET": Route(ledger.list_calls, ledger.SomeCalls)},
+    ("calls", 1): {"GET": Route(ledger.show_call, OfTenant)},
+    ("calls/settle", 1): {"POST": Route(ledger.settle, ledger.Settled)},
+    ("calls/again", 1): {"POST": Route(ledger.again, SignedOfTenant)},
+    ("undo", 0): {"POST": Route(ledger.undo, ledger.Back)},
 }
 
 
@@ -108,6 +122,9 @@ def _found(parts: list[str]) -> tuple[Mapping[str, Route], tuple[str, ...]]:
         if len(names) < 3 or names[1] != "tools":
             return {}, ()
         names = [names[0], "/".join(names[2:])]
+    if head == "calls" and len(names) == 2:
+        # What is done about a call stands behind its id.
+        head, names = f"calls/{names[1]}", names[:1]
     return ROUTES.get((head, len(names)), {}), tuple(names)
 
 

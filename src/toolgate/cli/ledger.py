@@ -1,0 +1,206 @@
+"""`toolgate ledger`: what agents did, taking it back, and settling what nobody knows."""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from toolgate.bootstrap import Toolgate
+from toolgate.cli import show
+from toolgate.cli.administer import administer
+from toolgate.cli.operator import login
+from toolgate.cli.session import TENANT, Config, Json, Tenant, usage, with_gate
+from toolgate.errors import CallNotFound
+from toolgate.executor import shown
+from toolgate.ledger.ledger import Which
+from toolgate.ledger.state import State
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="What agents did; take it back, or settle what nobody knows.",
+)
+Id = Annotated[str, typer.Argument(help="The call's id.")]
+Why = Annotated[str, typer.Option("--why", help="The reason, for the audit.")]
+Turn = Annotated[str, typer.Option("--turn", help="A turn group.")]
+Chain = Annotated[str, typer.Option("--chain", help="A chain.")]
+_STYLES = {
+    "succeeded": "green",
+    "undone": "green",
+    "unknown": "red",
+    "failed": "yellow",
+    "compensation_failed": "red",
+}
+
+
+class Happened(StrEnum):
+    """What became of it."""
+
+    YES = "happened"
+    NO = "did-not-happen"
+
+
+@app.command("list")
+def list_(
+    config: Config = None,
+    tenant: Tenant = TENANT,
+    turn: Turn = "",
+    chain: Chain = "",
+    tool: Annotated[str, typer.Option("--tool", help="Only calls of this tool.")] = "",
+    agent: Annotated[str, typer.Option("--agent", help="Only this agent's.")] = "",
+    state: Annotated[State | None, typer.Option("--state", help="How far they got.")] = None,
+    before: Annotated[str, typer.Option("--before", help="Only those before this call.")] = "",
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, help="At most so many.")] = 50,
+    json: Json = False,
+) -> None:
+    """Side effects, the newest first."""
+    which = Which(
+        tenant=tenant,
+        turn_group=turn,
+        chain=chain,
+        tool=tool,
+        agent=agent,
+        states=frozenset() if state is None else frozenset({state}),
+        before=before,
+        limit=limit,
+    )
+
+    async def work(gate: Toolgate) -> list[dict[str, Any]]:
+        return [shown.summary(entry) for entry in await gate.ledger.search(which)]
+
+    rows = administer(config, work, json=json)
+    if json:
+        show.as_json(rows)
+        return
+    show.table(
+        ("when", "call", "tool", "agent", "user", "state", "turn group", "why"),
+        [
+            (
+                _moment(row["started_ns"]),
+                row["call_id"],
+                row["tool"],
+                row["agent"],
+                row["user"],
+                row["state"],
+                row.get("turn_group", ""),
+                row.get("error", {}).get("message", ""),
+            )
+            for row in rows
+        ],
+        _STYLES,
+    )
+
+
+@app.command("show")
+def show_(call_id: Id, config: Config = None, tenant: Tenant = TENANT, json: Json = False) -> None:
+    """All that is on record of one call, and of those that ran it again or took it back."""
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        entry = await gate.journal.find(tenant, call_id)
+        if entry is None:
+            raise CallNotFound(call_id)
+        linked = await gate.ledger.search(Which(tenant=tenant, of=call_id))
+        return shown.whole(entry) | {"linked": [shown.summary(one) for one in linked]}
+
+    row = administer(config, work, json=json)
+    if json:
+        show.as_json(row)
+        return
+    row["started"] = _moment(row["started_ns"])
+    for name in ("call_id", "tool", "effect", "state", "started", "agent", "user", "turn_group"):
+        show.line(f"{name:<12}{row.get(name, '')}")
+    for name in ("args", "output", "undo", "error"):
+        if row.get(name) is not None:
+            show.line(f"{name:<12}{orjson.dumps(row[name]).decode()}")
+    for one in row["linked"]:
+        how = "taken back by" if one.get("undo_of") else "run again as"
+        show.line(f"{how} {one['call_id']} ({one['state']})")
+
+
+@app.command()
+def undo(
+    call_id: Annotated[str, typer.Argument(help="The call's id; or --turn, or --chain.")] = "",
+    turn: Turn = "",
+    chain: Chain = "",
+    why: Why = "",
+    config: Config = None,
+    tenant: Tenant = TENANT,
+    json: Json = False,
+) -> None:
+    """Take back a call, a turn group or a chain, as the agents that did it."""
+    if sum(map(bool, (call_id, turn, chain))) != 1:
+        raise usage("Name a call, or --turn GROUP, or --chain ID; one of them.", json=json)
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        report = await gate.undo_for(
+            tenant,
+            who=login(),
+            why=why,
+            call_id=call_id or None,
+            turn_group=turn or None,
+            chain=chain or None,
+        )
+        return report.to_machine()
+
+    report = with_gate(config, work, json=json)
+    if json:
+        show.as_json(report)
+    elif not report["items"]:
+        show.line("There is nothing on record to take back.")
+    else:
+        show.table(
+            ("call", "tool", "result", "why", "undo call"),
+            [
+                (one["call_id"], one["tool"], one["result"], one["reason"], one["undo_call_id"])
+                for one in report["items"]
+            ],
+            _STYLES,
+        )
+    if not report["ok"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def settle(
+    call_id: Id,
+    outcome: Annotated[Happened, typer.Argument(help="What became of it.")],
+    why: Why = "",
+    config: Config = None,
+    tenant: Tenant = TENANT,
+    json: Json = False,
+) -> None:
+    """Say of a call whose end is unknown whether it happened."""
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        happened = outcome is Happened.YES
+        entry = await gate.settling.settle(tenant, call_id, happened=happened, who=login(), why=why)
+        return shown.summary(entry)
+
+    row = administer(config, work, json=json)
+    show.told(row, f"{row['tool']} ({row['call_id']}) is {row['state']} now.", json=json)
+
+
+@app.command()
+def again(
+    call_id: Id,
+    why: Why = "",
+    config: Config = None,
+    tenant: Tenant = TENANT,
+    json: Json = False,
+) -> None:
+    """Run a call once more, as a new one of the same caller."""
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        output = await gate.settling.again(tenant, call_id, who=login(), why=why)
+        return output.to_machine()
+
+    output = with_gate(config, work, json=json)
+    show.told(output, f"It ran again as {output['call_id']}: {output['status']}.", json=json)
+    if not output["ok"]:
+        raise typer.Exit(1)
+
+
+def _moment(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,105 @@
+"""`toolgate limits`: rate limits, and budgets beside what a plan holds."""
+
+from typing import Annotated
+
+import typer
+
+from toolgate.bootstrap import Toolgate
+from toolgate.cli import show
+from toolgate.cli.administer import administer
+from toolgate.cli.operator import Everywhere, InTenant, Why, need, signed
+from toolgate.cli.session import Config, Json, usage
+from toolgate.spec.cost import plain
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Rate limits and budgets of tenants."
+)
+NONE = "none"
+
+
+@app.command("list")
+def list_(config: Config = None, tenant: Everywhere = "", json: Json = False) -> None:
+    """The limits and budgets that operators gave."""
+
+    async def work(gate: Toolgate) -> list[dict[str, object]]:
+        world = gate.tenancy.world
+        rows: list[dict[str, object]] = []
+        places = [("", world.everyone.rates), *((n, t.rates) for n, t in world.tenants.items())]
+        for name, rates in places:
+            for (persona, tool), limit in rates.items():
+                row = {"tenant": name, "persona": persona, "tool": tool, "metric": ""}
+                rows.append({**row, "most": limit.calls, "per": limit.per})
+        for name, part in world.tenants.items():
+            for metric, most in part.budgets.items():
+                row = {"tenant": name, "persona": "", "tool": "", "metric": metric}
+                rows.append({**row, "most": plain(most), "per": "month"})
+        return [row for row in rows if not tenant or row["tenant"] in {"", tenant}]
+
+    rows = administer(config, work, json=json)
+    if json:
+        show.as_json(rows)
+        return
+    show.table(
+        ("tenant", "persona", "tool", "metric", "most", "per"),
+        [
+            (
+                str(row["tenant"] or "(each)"),
+                str(row["persona"]),
+                str(row["tool"]),
+                str(row["metric"] or "calls"),
+                f"{row['most']:,}",
+                str(row["per"]) if row["per"] == "month" else f"{row['per']:g} s",
+            )
+            for row in rows
+        ],
+    )
+
+
+@app.command()
+def rate(
+    limit: Annotated[str, typer.Argument(help="Such as 600/minute; none takes it away.")],
+    config: Config = None,
+    tenant: Everywhere = "",
+    persona: Annotated[str, typer.Option("--persona", help="Only of this persona.")] = "",
+    tool: Annotated[str, typer.Option("--tool", help="Only of this tool.")] = "",
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Limit calls in a time."""
+    given = None if limit == NONE else limit
+
+    async def work(gate: Toolgate) -> None:
+        if tenant:
+            need(gate.tenancy.world, tenant)
+        await signed(gate, why).set_rate_limit(given, tenant=tenant, persona=persona, tool=tool)
+
+    administer(config, work, json=json, definitions=bool(tool))
+    whose = f"tenant {tenant}" if tenant else "each tenant"
+    row = {"tenant": tenant, "persona": persona, "tool": tool, "limit": given}
+    told = "No such limit holds any more" if given is None else f"At most {given} pass"
+    show.told(row, f"{told}, of {whose}.", json=json)
+
+
+@app.command()
+def budget(
+    metric: Annotated[str, typer.Argument(help="Such as tool_calls, or one that tools cost.")],
+    most: Annotated[str, typer.Argument(help="The most in a month; none takes it away.")],
+    tenant: InTenant,
+    config: Config = None,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Give a tenant a budget for a month."""
+    try:
+        given = None if most == NONE else float(most)
+    except ValueError:
+        raise usage(f"The most is a number, or {NONE}.", json=json) from None
+
+    async def work(gate: Toolgate) -> None:
+        need(gate.tenancy.world, tenant)
+        await signed(gate, why).set_budget(tenant, metric, given)
+
+    administer(config, work, json=json)
+    told = "has no budget of its own any more" if given is None else f"may use {most} a month"
+    row = {"tenant": tenant, "metric": metric, "most": given}
+    show.told(row, f"Tenant {tenant} {told}: {metric}.", json=json)

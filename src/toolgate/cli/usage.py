@@ -1,0 +1,47 @@
+"""`toolgate usage`: what tenants have used this month, beside what they may."""
+
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from toolgate.bootstrap import Toolgate
+from toolgate.cli import show
+from toolgate.cli.administer import administer
+from toolgate.cli.session import Config, Json
+
+app = typer.Typer(add_completion=False, help="Show what tenants have used of their budgets.")
+
+
+@app.command()
+def usage(
+    config: Config = None,
+    tenant: Annotated[str, typer.Option("--tenant", help="Only of this tenant.")] = "",
+    month: Annotated[str, typer.Option("--month", help="Another month, such as 2026-11.")] = "",
+    json: Json = False,
+) -> None:
+    """Show what tenants have used of their budgets."""
+
+    async def work(gate: Toolgate) -> list[dict[str, Any]]:
+        lines = await gate.usage.lines(tenant=tenant, month=month)
+        return [msgspec.to_builtins(line) for line in lines]
+
+    rows = administer(config, work, json=json)
+    if json:
+        show.as_json(rows)
+        return
+    show.table(
+        ("tenant", "month", "metric", "used", "limit", "held", "plan"),
+        [
+            (
+                row["tenant"],
+                row["month"],
+                row["metric"],
+                f"{row['used']:,}",
+                "none" if row["limit"] is None else f"{row['limit']:,}",
+                f"{row['held']:,}",
+                row["plan"],
+            )
+            for row in rows
+        ],
+    )

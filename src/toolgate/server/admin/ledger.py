@@ -1,0 +1,91 @@
+"""`/v1/admin/calls…` and `/v1/admin/undo`: what agents did, for whoever looks after it."""
+
+from typing import Any
+
+from toolgate.errors import CallNotFound
+from toolgate.executor import shown
+from toolgate.ledger.ledger import Which
+from toolgate.server.admin.desk import Desk, OfTenant, SignedOfTenant
+from toolgate.server.ledger import page, read_states
+
+_MOST = 1_000
+
+
+class SomeCalls(OfTenant):
+    """Which, how many, and from where on."""
+
+    agent: str = ""
+    turn_group: str = ""
+    chain: str = ""
+    tool: str = ""
+    state: str = ""
+    limit: str = ""
+    before: str = ""
+
+
+class Settled(SignedOfTenant, kw_only=True):
+    """Whether it happened."""
+
+    happened: bool
+
+
+class Back(SignedOfTenant):
+    """What is to be taken back: one of the three."""
+
+    call_id: str | None = None
+    turn_group: str | None = None
+    chain: str | None = None
+
+
+async def list_calls(desk: Desk, given: SomeCalls) -> Any:
+    """`GET calls?tenant=&agent=&turn_group=&chain=&tool=&state=&limit=&before=`."""
+    which = Which(
+        tenant=desk.need_tenant(),
+        agent=given.agent,
+        turn_group=given.turn_group,
+        chain=given.chain,
+        tool=given.tool,
+        states=read_states(desk.request.query),
+        before=given.before,
+        limit=desk.request.number("limit", default=100, most=_MOST),
+    )
+    return page(await desk.gate.ledger.search(which), which.limit)
+
+
+async def show_call(desk: Desk, _: OfTenant) -> Any:
+    """`GET calls/{id}?tenant=`, with the calls that ran it again or took it back."""
+    tenant, [call_id] = desk.need_tenant(), desk.names
+    entry = await desk.gate.journal.find(tenant, call_id)
+    if entry is None:
+        raise CallNotFound(call_id)
+    linked = await desk.gate.ledger.search(Which(tenant=tenant, of=call_id))
+    return shown.whole(entry) | {"linked": [shown.summary(one) for one in linked]}
+
+
+async def settle(desk: Desk, given: Settled) -> Any:
+    """`POST calls/{id}/settle` `{tenant, happened, why}`."""
+    tenant, [call_id] = desk.need_tenant(), desk.names
+    entry = await desk.gate.settling.settle(
+        tenant, call_id, happened=given.happened, who=desk.request.key.id, why=desk.why
+    )
+    return shown.summary(entry)
+
+
+async def again(desk: Desk, _: SignedOfTenant) -> Any:
+    """`POST calls/{id}/again` `{tenant, why}`: a new call, with a key of its own."""
+    tenant, [call_id] = desk.need_tenant(), desk.names
+    output = await desk.gate.settling.again(tenant, call_id, who=desk.request.key.id, why=desk.why)
+    return output.to_machine()
+
+
+async def undo(desk: Desk, given: Back) -> Any:
+    """`POST undo` `{tenant, call_id | turn_group | chain, why}`, as the agents that did it."""
+    report = await desk.gate.undo_for(
+        desk.need_tenant(),
+        who=desk.request.key.id,
+        why=desk.why,
+        call_id=given.call_id,
+        turn_group=given.turn_group,
+        chain=given.chain,
+    )
+    return report.to_machine()

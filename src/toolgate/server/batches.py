@@ -1,0 +1,28 @@
+"""`POST /v1/batch` and `POST /v1/chain`: several calls in one request."""
+
+from typing import Any
+
+from toolgate.server.envelope import flag, read_envelope
+from toolgate.server.request import Request
+
+
+async def run_batch(request: Request, body: dict[str, Any]) -> dict[str, Any]:
+    """`{calls: [{tool, args, critical, …}], turn, session, context}`."""
+    caller, turn = read_envelope(request, body, ("calls",))
+    done = await request.gate.batch(body.get("calls", ()), caller=caller, turn=turn)
+    return done.to_machine()
+
+
+async def run_chain(request: Request, body: dict[str, Any]) -> dict[str, Any]:
+    """`{steps: [{tool, args, name}], mode, parallel_mutations, undo_on_failure, turn, …}`."""
+    fields = ("steps", "mode", "parallel_mutations", "undo_on_failure")
+    caller, turn = read_envelope(request, body, fields)
+    done = await request.gate.chain(
+        body.get("steps", ()),
+        caller=caller,
+        turn=turn,
+        mode=body.get("mode", "parallel"),
+        parallel_mutations=flag(body, "parallel_mutations"),
+        undo_on_failure=flag(body, "undo_on_failure"),
+    )
+    return done.to_machine()

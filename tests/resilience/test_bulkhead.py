@@ -1,0 +1,255 @@
+"""So many at a time, a fair turn for each tenant, and nobody in the way of others."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.house import ME, until
+from toolgate import Call, Caller, tool
+from toolgate.errors import OutOfTime, Overloaded, ToolgateError
+from toolgate.executor.bulkhead import Bulkhead
+from toolgate.providers.threads import NotBegun, Threads
+from toolgate.runtime import Runtime
+from toolgate.testing.house import in_memory
+from toolgate.testing.journal import MemoryJournal
+
+
+class Room:
+    """A tool that stays until it is let go; what ran at a time, and in which order."""
+
+    def __init__(self, name: str = "stay", **fields: Any) -> None:
+        self.go = asyncio.Event()
+        self.now = self.most = 0
+        self.order: list[str] = []
+
+        given: Any = {"name": name, "effect": "pure"} | fields
+
+        @tool(**given)
+        async def stay(call: Call) -> str:
+            self.order.append(call.caller.tenant)
+            self.now += 1
+            self.most = max(self.most, self.now)
+            try:
+                await self.go.wait()
+            finally:
+                self.now -= 1
+            return "done"
+
+        self.tool: Callable[..., Any] = stay
+
+
+async def settled() -> None:
+    """Give everything that can go on the time to."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def calling(house: Runtime, name: str, times: int = 1, caller: Caller = ME) -> list[Any]:
+    return [asyncio.create_task(house.call(name, caller=caller)) for _ in range(times)]
+
+
+def codes(found: list[Any]) -> Counter[str]:
+    return Counter(one.code if isinstance(one, ToolgateError) else "done" for one in found)
+
+
+@pytest.mark.req("X4")
+async def test_no_more_run_than_may_the_next_wait_and_the_rest_hear_at_once() -> None:
+    room, other = Room("stay"), Room("other")
+    narrow = Bulkhead(concurrency=4, waiting=6)
+    async with in_memory(room.tool, other.tool, extensions=[narrow]) as house:
+        tasks = calling(house, "stay", 20)
+        await settled()
+        assert room.now == 2, "one tool has half of the places"
+        done = [task for task in tasks if task.done()]
+        assert codes([task.exception() for task in done]) == {"overloaded": 15}, "and of the queue"
+        tasks += (more := calling(house, "other", 20))
+        await settled()
+        assert (room.now, other.now) == (2, 2)
+        assert sum(task.done() for task in more) == 15
+        room.go.set()
+        other.go.set()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+    assert codes(found) == {"done": 10, "overloaded": 30}
+    assert (room.most, other.most) == (2, 2)
+
+
+@pytest.mark.req("X4")
+async def test_tenants_take_turns_however_many_calls_each_has() -> None:
+    room = Room()
+    async with in_memory(room.tool, extensions=[Bulkhead(concurrency=2, waiting=1_000)]) as house:
+        loud = [Caller(tenant="loud", agent="a")] * 20
+        quiet = [Caller(tenant=name, agent="a") for name in ("two", "three")]
+        tasks = [*calling(house, "stay", 1, loud[0])]
+        await settled()
+        for caller in [*loud, *quiet, *quiet]:
+            tasks += calling(house, "stay", 1, caller)
+        await settled()
+        room.go.set()
+        await asyncio.gather(*tasks)
+    assert room.order[:8] == ["loud", "loud", "two", "three", "loud", "two", "three", "loud"]
+    assert Counter(room.order) == {"loud": 21, "two": 2, "three": 2}
+
+
+@pytest.mark.req("X4")
+async def test_one_tool_that_is_stuck_leaves_the_others_alone() -> None:
+    stuck = Room("stuck")
+
+    @tool(effect="pure")
+    async def quick() -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    async with in_memory(stuck.tool, quick) as house:
+        tasks = calling(house, "stuck", 1_000)
+        await settled()
+        assert stuck.now == 32
+        assert codes([task.exception() for task in tasks if task.done()]) == {"overloaded": 468}
+        for _ in range(100):
+            assert (await house.call("quick", caller=ME)).ok
+        stuck.go.set()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+    assert codes(found) == {"done": 532, "overloaded": 468}
+
+
+@pytest.mark.req("X4")
+async def test_threads_that_are_stuck_leave_other_tools_theirs() -> None:
+    go = threading.Event()
+
+    @tool(effect="pure", timeout=0.5)
+    def stuck() -> None:
+        go.wait(30)
+
+    @tool(effect="pure")
+    def quick() -> str:
+        return threading.current_thread().name
+
+    async with in_memory(stuck, quick) as house:
+        try:
+            first = await asyncio.gather(*calling(house, "stuck", 32))
+            assert {output.error.code for output in first} == {"timed_out"}
+            # Its callers have gone, its threads have not: what it has of them stays taken.
+            with pytest.raises(Overloaded, match="have never ended"):
+                await house.call("stuck", caller=Caller(tenant="other", agent="a"))
+            for _ in range(20):
+                assert (await house.call("quick", caller=ME)).ok
+        finally:
+            go.set()
+
+        async def is_free() -> bool:
+            try:
+                return (await house.call("stuck", caller=Caller(tenant="free", agent="a"))).ok
+            except Overloaded:
+                return False
+
+        while not await is_free():  # noqa: ASYNC110  only a thread's end can be looked for
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.req("X4")
+async def test_a_thread_counts_as_taken_until_its_work_is_really_over() -> None:
+    threads = Threads(most=3, each=2)
+    go = threading.Event()
+    try:
+        tasks = [asyncio.create_task(threads.run(go.wait, of="stuck")) for _ in range(2)]
+        await asyncio.sleep(0)
+        for task in tasks:
+            await until(lambda: threading.active_count() > 2)
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with pytest.raises(NotBegun):
+            await threads.run(lambda: None, of="stuck")
+        assert await threads.run(lambda: "free", of="other") == "free"
+    finally:
+        go.set()
+        threads.close()
+
+
+@pytest.mark.req("X4")
+async def test_a_wait_ends_with_the_deadline_and_nothing_has_run() -> None:
+    room, journal = Room("stay", effect="irreversible", timeout=20), MemoryJournal()
+    ran: list[str] = []
+
+    @tool(effect="irreversible", timeout=0.05)
+    async def hasty() -> None:
+        ran.append("hasty")
+
+    narrow = Bulkhead(concurrency=1, waiting=10)
+    async with in_memory(room.tool, hasty, extensions=[narrow], journal=journal) as house:
+        first = calling(house, "stay")
+        await settled()
+        with pytest.raises(OutOfTime):
+            await house.call("hasty", caller=ME)
+        room.go.set()
+        await asyncio.gather(*first)
+        assert ran == []
+        assert (await house.call("hasty", caller=ME)).ok, "its place in the queue is free"
+    states = [(entry.tool, str(entry.state), entry.error_code) for entry in journal.calls]
+    assert ("hasty", "failed", "out_of_time") in states, "known not to have happened"
+
+
+@pytest.mark.req("X4")
+async def test_a_caller_that_goes_away_gives_its_turn_to_the_next() -> None:
+    room = Room()
+    async with in_memory(room.tool, extensions=[Bulkhead(concurrency=2, waiting=10)]) as house:
+        tasks = calling(house, "stay", 5)
+        await settled()
+        for gone in tasks[1:3]:
+            gone.cancel()
+        await settled()
+        # Cancelled in the moment in which it is let in.
+        tasks[0].cancel()
+        await asyncio.sleep(0)
+        tasks[3].cancel()
+        await settled()
+        room.go.set()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [isinstance(one, asyncio.CancelledError) for one in found] == [True] * 4 + [False]
+        assert (await house.call("stay", caller=ME)).ok
+        assert room.now == 0
+
+
+@pytest.mark.req("X4")
+async def test_a_call_inside_another_never_waits_for_it() -> None:
+    houses: list[Runtime] = []
+
+    @tool(effect="pure", timeout=5)
+    async def deep(left: int) -> int:
+        await asyncio.sleep(0)
+        if not left:
+            return 0
+        output = await houses[0].call("deep", {"left": left - 1}, caller=ME)
+        return 1 + output.data
+
+    async with in_memory(deep, extensions=[Bulkhead(concurrency=2, waiting=10)]) as house:
+        houses.append(house)
+        assert (await house.call("deep", {"left": 5}, caller=ME)).data == 5
+
+
+@pytest.mark.req("X4")
+async def test_what_could_not_be_over_in_time_is_not_begun() -> None:
+    """Under too much load, places go to calls that can still be answered."""
+    ran = wasted = 0
+
+    @tool(effect="pure", timeout=0.4)
+    async def work() -> None:
+        nonlocal ran, wasted
+        ran += 1
+        try:
+            await asyncio.sleep(0.05)
+        except asyncio.CancelledError:
+            wasted += 1
+            raise
+
+    async with in_memory(work, extensions=[Bulkhead(concurrency=2, waiting=1_000)]) as house:
+        found = await asyncio.gather(
+            *(call for _ in range(5) for call in calling(house, "work", 40)),
+            return_exceptions=True,
+        )
+        assert (await house.call("work", caller=ME)).ok, "it recovers"
+    assert ran >= 3
+    assert wasted <= ran * 0.5
+    assert len(found) == 200

@@ -1,0 +1,115 @@
+"""An operator's word on calls whose end nobody saw."""
+
+import pytest
+
+from tests.undo.shop import GROUP, ME, Shop, entry_of, state_of
+from toolgate.errors import CallNotFound, InvalidRequest, ToolNotFound
+from toolgate.ledger.ledger import Which
+from toolgate.runtime import Runtime
+from toolgate.testing.ledger import MemoryLedger
+
+
+async def unknown(house: Runtime, shop: Shop, tool: str, **args: object) -> str:
+    """A call that raised in the middle of its work."""
+    shop.broken = {f"{tool}!"}
+    output = await house.call(tool, args, caller=ME, turn=GROUP)
+    shop.broken = set()
+    assert await state_of(house, output.call_id) == "unknown"
+    return output.call_id
+
+
+async def told(house: Runtime, change: str) -> list[tuple[str, str, str]]:
+    """Call, name and reason of what the audit says about this kind of change."""
+    if isinstance(house.ledger, MemoryLedger):
+        return [one[1:] for one in house.ledger.told if one[0] == change]
+    records = await house.tenancy.audit(tenant="acme", limit=100)
+    return [
+        (one.details["call_id"], one.who, one.why) for one in records if one.change == change
+    ][::-1]
+
+
+@pytest.mark.req("S3")
+async def test_what_happened_is_answered_as_done_from_then_on(house: Runtime, shop: Shop) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    entry = await house.settling.settle("acme", one, happened=True, who="root", why="seen it")
+    assert entry.state == "succeeded"
+    replayed = await house.call("mail", {"to": "ann"}, caller=ME, turn=GROUP)
+    assert (replayed.ok, replayed.cached, replayed.data) == (True, True, None)
+    assert shop.effects == []
+    assert await told(house, "call.settled") == [(one, "root", "seen it")]
+
+
+@pytest.mark.req("S3")
+async def test_what_did_not_happen_gives_its_key_back(house: Runtime, shop: Shop) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    still = await house.call("mail", {"to": "ann"}, caller=ME, turn=GROUP)
+    assert still.cached
+    await house.settling.settle("acme", one, happened=False, who="root", why="asked ann")
+    assert await state_of(house, one) == "failed"
+    retried = await house.call("mail", {"to": "ann"}, caller=ME, turn=GROUP)
+    assert (retried.ok, retried.cached) == (True, False)
+    assert shop.effects == [("mail", "ann")]
+
+
+@pytest.mark.req("S3", "S4")
+async def test_what_is_settled_as_done_can_be_taken_back_as_far_as_its_arguments_tell(
+    house: Runtime, shop: Shop
+) -> None:
+    by_result = await unknown(house, shop, "pay", amount=1)
+    await house.settling.settle("acme", by_result, happened=True, who="root", why="seen it")
+    [item] = (await house.undo(caller=ME, call_id=by_result)).items
+    assert (item.result, "payment is not in" in item.reason) == ("cannot", True)
+    by_args = await unknown(house, shop, "rent", id="car")
+    await house.settling.settle("acme", by_args, happened=True, who="root", why="seen it")
+    assert (await house.undo(caller=ME, call_id=by_args)).ok
+    assert shop.effects == [("refund", "car")]
+
+
+@pytest.mark.req("S3")
+async def test_run_again_is_a_new_call_each_time_and_linked(house: Runtime, shop: Shop) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    first = await house.settling.again("acme", one, who="root", why="ann got nothing")
+    second = await house.settling.again("acme", one, who="root", why="still nothing")
+    assert first.ok
+    assert second.ok
+    assert not (first.cached or second.cached)
+    assert shop.effects == [("mail", "ann")] * 2
+    assert len({one, first.call_id, second.call_id}) == 3
+    linked = await house.ledger.search(Which(tenant="acme", of=one))
+    assert {entry.call_id for entry in linked} == {first.call_id, second.call_id}
+    entry = await entry_of(house, first.call_id)
+    assert (entry.again_of, entry.key, entry.agent) == (one, "", "billing")
+    assert await state_of(house, one) == "unknown"
+    assert await told(house, "call.again") == [
+        (one, "root", "ann got nothing"),
+        (one, "root", "still nothing"),
+    ]
+
+
+@pytest.mark.req("S3")
+async def test_run_again_is_decided_today(house: Runtime, shop: Shop) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    await house.tenancy.set_tenant_tool("acme", "mail", enabled=False)
+    with pytest.raises(ToolNotFound):
+        await house.settling.again("acme", one, who="root", why="please")
+    assert shop.effects == []
+
+
+@pytest.mark.req("S3")
+async def test_only_what_is_unknown_is_settled_and_always_with_a_reason(
+    house: Runtime, shop: Shop
+) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    with pytest.raises(InvalidRequest, match="Say why"):
+        await house.settling.settle("acme", one, happened=True, who="root", why="  ")
+    with pytest.raises(CallNotFound):
+        await house.settling.settle("globex", one, happened=True, who="root", why="mine")
+    await house.settling.settle("acme", one, happened=True, who="root", why="seen it")
+    with pytest.raises(InvalidRequest, match="is succeeded"):
+        await house.settling.settle("acme", one, happened=False, who="root", why="no")
+    with pytest.raises(InvalidRequest, match="is succeeded"):
+        await house.settling.again("acme", one, who="root", why="no")
+    large = await unknown(house, shop, "mail", to="x" * 70_000)
+    with pytest.raises(InvalidRequest, match="not on record"):
+        await house.settling.again("acme", large, who="root", why="no")
+    assert shop.effects == []
