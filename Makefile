@@ -49,6 +49,7 @@ docs: $(VENV)/.dev
 # Locks every requirement with its hashes and without an address; needs the `uv` command.
 lock:
 	@uv pip compile pyproject.toml $(LOCK) --group build -o requirements/run.txt
+	@uv pip compile pyproject.toml $(LOCK) --extra otel -c requirements/run.txt -o requirements/otel.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra postgres -c requirements/run.txt -o requirements/postgres.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra redis -c requirements/run.txt -o requirements/redis.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra spicedb -c requirements/run.txt -o requirements/spicedb.txt

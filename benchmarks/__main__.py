@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-EVERY = ("call", "gate", "catalog", "malformed", "store", "start")
+EVERY = ("call", "gate", "catalog", "malformed", "store", "start", "links", "overload")
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from toolgate.tenancy.layer import Layer, Permissions
 pytestmark = pytest.mark.req("X11")
 
 
-@tool(effect="pure", side_effects=("read_only",), category="data")
+@tool(effect="pure", side_effects=["read_only"], category="data")
 def look(word: str) -> str:
     """Look something up."""
     if word == "fail":
@@ -27,7 +27,7 @@ def look(word: str) -> str:
     return word
 
 
-@tool(effect="irreversible", destructive=True, side_effects=("modifies_files",), category="code")
+@tool(effect="irreversible", destructive=True, side_effects=["modifies_files"], category="code")
 def wipe() -> str:
     """Remove it."""
     return "gone"

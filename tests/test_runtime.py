@@ -33,7 +33,7 @@ async def test_the_example_of_the_library_works(tmp_path: Path) -> None:
         gate.add(send_invoice)
         me = Caller(tenant="acme", agent="billing", user="ann", persona="clerk", roles=("finance",))
         specs = await gate.discover(me)
-        assert [spec.name for spec in specs] == ["echo", "send_invoice", "timestamp"]
+        assert [spec.name for spec in specs] == ["echo", "read_output", "send_invoice", "timestamp"]
         invoice = {"invoice_id": "i-1", "amount": 3.5}
         out = await gate.call("send_invoice", invoice, caller=me, turn=Turn(group="t-17"))
         assert out.status == "pending_approval"
@@ -53,7 +53,7 @@ async def test_a_text_and_a_path_open_the_same_file_and_nothing_opens_defaults(
         async with Toolgate.open(settings) as gate:
             assert list(gate.catalog.current.specs) == ["echo"]
     async with Toolgate.open() as gate:
-        assert len(gate.catalog.current.specs) == 19
+        assert len(gate.catalog.current.specs) == 20
 
 
 async def test_a_start_that_cannot_be_made_leaves_nothing_running(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ async def test_three_tiers_and_what_is_between_them(gate: Toolgate) -> None:
     await gate.tenancy.set_tenant_tool("acme", "timestamp", enabled=False)
     await gate.tenancy.activate("acme", "billing", "echo", enabled=False)
     box = gate.toolbox(ME)
-    assert len(gate.catalog.current.specs) == 19
+    assert len(gate.catalog.current.specs) == 20
     assert (box.is_tenant_available("echo"), box.is_available("echo")) == (True, False)
     assert (box.is_tenant_available("timestamp"), box.is_available("timestamp")) == (False, False)
     assert not box.is_tenant_available("nothing")

@@ -166,7 +166,8 @@ def verified_elsewhere(lines: list[str]) -> bool:
         raw = json.dumps(value, sort_keys=sort, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(raw.encode()).hexdigest()
 
-    before, held = {}, []
+    before: dict[str, list[Any]] = {}
+    held: list[list[Any]] = []
     for row in map(json.loads, lines):
         if row["kind"] == "record":
             said = [row[k] for k in ("at_ns", "tenant", "who", "why", "change", "details")]

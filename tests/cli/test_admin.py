@@ -82,7 +82,14 @@ def test_lists_show_what_was_said(run: Run) -> None:
     run("tools", "enable", "echo", "--tenant", "acme", "--agent", "billing")
     assert as_json(run("tenants", "list", "--json")) == [{"id": "acme", "agents": 1}]
     assert as_json(run("agents", "list", "--tenant", "acme", "--json")) == [
-        {"id": "billing", "mode": "listed", "on": ["echo"], "off": [], "asks": {}}
+        {
+            "id": "billing",
+            "mode": "listed",
+            "newer_messages": "supersede",
+            "on": ["echo"],
+            "off": [],
+            "asks": {},
+        }
     ]
     assert run("agents", "list", "--tenant", "acme").stdout.splitlines()[1].split() == [
         "billing",

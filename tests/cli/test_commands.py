@@ -243,7 +243,7 @@ def test_tools_list_is_plain_text_in_a_pipe(run: Run) -> None:
     assert result.exit_code == 0
     header, *rows = result.stdout.splitlines()
     assert header.split() == ["name", "category", "effect", "state", "reason", "description"]
-    assert len(rows) == 19
+    assert len(rows) == 20
     assert "\x1b" not in result.stdout
     states = {row.split()[0]: row.split()[3] for row in rows}
     assert (states["echo"], states["memory_load"]) == ("on", "unusable")

@@ -62,7 +62,7 @@ async def test_wrong_arguments_are_named_by_pointer_and_nothing_runs(
         await gate.call("pay", args, caller=ME)
     assert pointers(raised.value) == where
     assert "nothing ran" in raised.value.message
-    assert await states(gate) == []
+    assert await states(gate) == [("pay", "failed", "invalid_arguments")]
 
 
 @pytest.mark.req("X2")
@@ -109,7 +109,7 @@ async def test_arguments_that_are_not_json_are_refused_where_the_schema_takes_an
     with pytest.raises(InvalidArguments, match="not JSON"):
         await gate.call("takes", {"anything": value}, caller=ME)
     assert ran == []
-    assert await states(gate) == []
+    assert await states(gate) == [("takes", "failed", "invalid_arguments")]
     assert (await gate.call("takes", {"anything": [1, "two", None]}, caller=ME)).ok
 
 
@@ -131,7 +131,7 @@ async def test_arguments_that_json_has_no_number_for_are_refused(
     with pytest.raises(InvalidArguments, match="no word for NaN and infinity"):
         await gate.call("takes", {"anything": value}, caller=ME)
     assert ran == []
-    assert await states(gate) == []
+    assert await states(gate) == [("takes", "failed", "invalid_arguments")]
     fine = {"null": None, "text": "null", "small": 1e-300}
     assert (await gate.call("takes", {"anything": fine}, caller=ME)).ok
 
@@ -178,7 +178,7 @@ async def test_what_needs_a_person_refuses_and_never_runs(
         assert output.error.code == "approval_pending"
         assert "Nothing ran" in output.error.message
     assert ran == []
-    assert await states(gate) == []
+    assert await states(gate) == [("act", "waiting", "")]
 
 
 @pytest.mark.req("S6")
@@ -188,7 +188,7 @@ async def test_without_the_approval_link_it_would_run(
     def passing(_self: object, inner: Any) -> Any:
         return inner
 
-    monkeypatch.setattr("toolgate.executor.approval.Approval.link", passing)
+    monkeypatch.setattr("toolgate.executor.approval.Ask.link", passing)
     async with open_gate(tmp_path) as gate:
         gate.add(tool(effect="irreversible", destructive=True)(pay))
         assert (await gate.call("pay", {"amount": 1, "to": "ann"}, caller=ME)).ok

@@ -98,9 +98,9 @@ class Watched:
                 self.log.append(("granted", grant))
             return grant
 
-        async def handed(executor: Executor, grant: Grant, args: Any, turn: Turn | None) -> Any:
+        async def handed(executor: Executor, grant: Grant, *given: Any) -> Any:
             self.log.append(("ran", grant))
-            return await run(executor, grant, args, turn)
+            return await run(executor, grant, *given)
 
         monkeypatch.setattr(Gate, "decide", decided)
         monkeypatch.setattr(Gate, "known", remembered)
@@ -128,6 +128,21 @@ async def test_55_every_entry_passes_the_gate_exactly_once(
             answer = await door.ask("POST", "/v1/call", keys["acme"], {"tool": "echo", "args": HI})
             assert answer.status == 200
             watched.once()
+            one = {"tool": "echo", "args": HI}
+            said = {"tool_name": "echo", "tool_args": HI}
+            assert (await gate.batch([one], caller=ANN)).ok
+            watched.once()
+            assert (await gate.chain([one], caller=ANN)).ok
+            watched.once()
+            assert await gate.toolbox(ANN).run(said)
+            watched.once()
+            for path, body in (
+                ("/v1/batch", {"calls": [one]}),
+                ("/v1/chain", {"steps": [one]}),
+                ("/v1/messages", {"message": said}),
+            ):
+                assert (await door.ask("POST", path, keys["acme"], body)).status == 200
+                watched.once()
         for method, path in (("GET", "/v1/tools"), ("GET", "/v1/tools/echo")):
             assert (await door.ask(method, path, keys["acme"])).status == 200
         assert watched.log == [], "what only looks hands nothing to the executor"

@@ -1,7 +1,8 @@
 """A gate with limits, and tools that cost something."""
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -75,3 +76,11 @@ async def ran(gate: Toolgate, name: str, **args: Any) -> Output:
     output = await gate.call(name, args, caller=ME)
     assert output.ok, output
     return output
+
+
+async def eventually(holds: Callable[[], Awaitable[bool]], *, seconds: float = 20.0) -> None:
+    """As `tests.house.until`, for what has to be asked."""
+    deadline = time.monotonic() + seconds
+    while not await holds():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        await asyncio.sleep(0.01)

@@ -123,8 +123,8 @@ async def test_what_is_no_number_never_passes_for_a_small_one(
 ) -> None:
     """A schema may let it through: in JSON it would be nothing."""
 
-    @tool(effect="irreversible", costs={"money": "$args.amount"}, input_schema={"type": "object"})
-    async def loose(amount: Any = 0) -> None:
+    @tool(effect="irreversible", costs={"money": "$args.amount"})
+    async def loose(amount: Any) -> None:
         """Pay."""
 
     async with open_limited(tmp_path) as gate:
@@ -134,6 +134,18 @@ async def test_what_is_no_number_never_passes_for_a_small_one(
             with pytest.raises(InvalidArguments):
                 await gate.call("loose", args, caller=ME)
         assert await used(gate) == 0
+
+
+async def test_an_argument_that_is_left_out_costs_its_default(tmp_path: Path) -> None:
+    @tool(effect="irreversible", costs={"money": "$args.amount"})
+    async def tip(amount: float = 2.5) -> None:
+        """Pay a little."""
+
+    async with open_limited(tmp_path) as gate:
+        gate.add(tip)
+        await ran(gate, "tip")
+        await ran(gate, "tip", amount=1)
+        assert await used(gate, "money") == 3.5
 
 
 async def test_a_result_that_does_not_say_its_cost_costs_what_was_held(tmp_path: Path) -> None:

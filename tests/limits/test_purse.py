@@ -50,7 +50,7 @@ class Spending(RuleBasedStateMachine):
         self.spent = 0
 
     @rule(which=st.integers(0, 2), amount=AMOUNTS, lost=st.booleans())
-    def take(self, which: int, amount: int, lost: bool) -> None:
+    def take(self, which: int, amount: int, *, lost: bool) -> None:
         purse = self.purses[which]
         if not purse.take(amount, self.now):
             purse.let_go()

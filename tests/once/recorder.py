@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +78,12 @@ async def serve(port: int, path: Path) -> None:
         writer.write(json.dumps({"id": asked["id"], **told}).encode() + b"\n")
 
     async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while line := await reader.readline():
-            if line.endswith(b"\n"):
-                task = asyncio.create_task(answer(line, writer))
-                answering.add(task)
-                task.add_done_callback(answering.discard)
+        with suppress(ConnectionError):
+            while line := await reader.readline():
+                if line.endswith(b"\n"):
+                    task = asyncio.create_task(answer(line, writer))
+                    answering.add(task)
+                    task.add_done_callback(answering.discard)
         writer.close()
 
     server = await asyncio.start_server(meet, LOOPBACK, port)

@@ -19,6 +19,9 @@ async def test_four_processes_do_each_of_many_calls_once_and_answer_alike(
     staff: Staff, recorder: Recorder, books: Books
 ) -> None:
     hands = [await staff.start(lease=15.0) for _ in range(PROCESSES)]
+    # The first call of a process opens its connections and compiles its statements.
+    for number, hand in enumerate(hands):
+        assert (await hand.call("put", f"first{number}"))["status"] == "success"
     keys = [f"k{number}" for number in range(KEYS)]
     told = [
         [hand.call("pay", key) for key in _shuffled(keys, one)] for one, hand in enumerate(hands)
@@ -27,16 +30,17 @@ async def test_four_processes_do_each_of_many_calls_once_and_answer_alike(
         dict(zip(_shuffled(keys, one), await asyncio.gather(*each), strict=True))
         for one, each in enumerate(told)
     ]
+    refused = [one for each in answers for one in each.values() if one["status"] != "success"]
+    assert refused == []
     numbers = recorder.numbers("pay")
     assert len(numbers) == KEYS
     assert set(recorder.counts("pay").values()) == {1}
     for key in keys:
         each = [answer[key] for answer in answers]
-        assert [one["status"] for one in each] == ["success"] * PROCESSES, each
         assert [one["data"] for one in each] == [{"number": numbers[key]}] * PROCESSES
         assert len({one["call"] for one in each}) == 1
         assert [one["cached"] for one in each].count(False) == 1
-    rows = await books.rows()
+    rows = [row for row in await books.rows() if row.tool == "pay"]
     assert sorted(row.of for row in rows) == sorted(keys)
     assert {(row.state, row.fence) for row in rows} == {("succeeded", 1)}
 

@@ -17,8 +17,8 @@ from toolgate.settings.settings import Settings, Store
 
 ME = Caller(tenant="acme", agent="clerk")
 # Of one process at a time: what more there is waits here, not in the gate.
-_AT_ONCE = 64
-SECRET = "TOOLGATE_ONCE_SECRET"
+_AT_ONCE = 16
+VARIABLE = "TOOLGATE_ONCE_SIGNS"
 
 
 class Worker:
@@ -46,9 +46,9 @@ class Worker:
                 default_timeout=60,
                 default_idempotency_ttl=terms["ttl"],
             ),
-            events=Events(url=terms["events"], secret_env=SECRET if terms["events"] else ""),
+            events=Events(url=terms["events"], secret_env=VARIABLE if terms["events"] else ""),
         )
-        os.environ[SECRET] = "a secret that signs events"
+        os.environ[VARIABLE] = "a secret that signs events"
         if terms["crash_at"]:
             arm(terms["crash_at"])
         async with Toolgate.open(settings) as self._gate:

@@ -1,6 +1,6 @@
 """Where approvals and events are kept: the twins in memory, SQLite and PostgreSQL."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class Box(NamedTuple):
     """An outbox, and how an event gets into it."""
 
     outbox: Outbox
-    put: Callable[..., object]
+    put: Callable[..., Awaitable[None]]
 
 
 async def _opened(

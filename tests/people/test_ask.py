@@ -23,6 +23,7 @@ pytestmark = pytest.mark.req("S6")
 ANN = Caller(tenant="acme", agent="billing", user="ann")
 BOT = Caller(tenant="acme", agent="billing")
 TURN = Turn(group="t1")
+PASSWORD = "hunter2hunter2"  # noqa: S105  of this test
 ran: list[Any] = []
 
 
@@ -136,7 +137,9 @@ OTHER: dict[str, dict[str, Any]] = {
     "the user": {"caller": Caller(tenant="acme", agent="billing", user="eve")},
     "the agent": {"caller": Caller(tenant="acme", agent="other", user="ann")},
     "the tenant": {"caller": Caller(tenant="umbrella", agent="billing", user="ann")},
-    "who handed it on": {"caller": Caller(tenant="acme", agent="x", user="ann").delegate("billing")},
+    "who handed it on": {
+        "caller": Caller(tenant="acme", agent="x", user="ann").delegate("billing")
+    },
 }
 
 
@@ -157,13 +160,16 @@ async def test_an_approval_is_for_no_other_call(gate: Toolgate, what: str) -> No
 async def test_without_its_two_guards_it_would_be(
     gate: Toolgate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "canonical_args", lambda _raw: b"")
+    def nothing(_raw: bytes) -> bytes:
+        return b""
+
+    monkeypatch.setattr(asking, "canonical_args", nothing)
     id_ = await pending(gate)
     await gate.approvals.approve(id_, by="boss")
     # The record compares the arguments once more, so that without the hash nothing else runs.
     output = await gate.call("pay", {"to": "eve"}, caller=ANN, turn=Turn(group="t9"))
     assert (output.status, ran) == ("pending_approval", [])
-    monkeypatch.setattr(claim, "canonical_args", lambda _raw: b"")
+    monkeypatch.setattr(claim, "canonical_args", nothing)
     await gate.approvals.approve(await pending(gate, "pay", BOT), by="boss")
     assert (await gate.call("pay", {"to": "eve"}, caller=BOT, turn=Turn(group="t9"))).ok
     assert ran == [("eve", 1)]
@@ -264,9 +270,7 @@ async def test_one_that_is_over_cannot_be_approved(
 
 async def test_a_call_that_waits_runs_when_somebody_agrees(gate: Toolgate) -> None:
     events = gate.events("acme")
-    waiting = asyncio.create_task(
-        gate.call("pay", {"to": "bob"}, caller=ANN, turn=TURN, wait_s=30)
-    )
+    waiting = asyncio.create_task(gate.call("pay", {"to": "bob"}, caller=ANN, turn=TURN, wait_s=30))
     asked = await anext(events)
     assert asked.kind == "approval.requested"
     await gate.approvals.approve(asked.payload["approval_id"], by="boss")
@@ -277,9 +281,7 @@ async def test_a_call_that_waits_sees_what_another_process_decides(
     gate: Toolgate, tmp_path: Path
 ) -> None:
     events = gate.events("acme")
-    waiting = asyncio.create_task(
-        gate.call("pay", {"to": "bob"}, caller=ANN, turn=TURN, wait_s=30)
-    )
+    waiting = asyncio.create_task(gate.call("pay", {"to": "bob"}, caller=ANN, turn=TURN, wait_s=30))
     asked = await anext(events)
     async with Toolgate.open(Settings(root=tmp_path)) as other:
         await other.approvals.deny(asked.payload["approval_id"], by="boss", reason="no")
@@ -312,9 +314,7 @@ async def test_to_wait_for_a_person_is_not_the_tools_time(gate: Toolgate) -> Non
 
 async def test_what_was_revoked_while_it_waited_does_not_run(gate: Toolgate) -> None:
     events = gate.events("acme")
-    waiting = asyncio.create_task(
-        gate.call("pay", {"to": "bob"}, caller=ANN, turn=TURN, wait_s=30)
-    )
+    waiting = asyncio.create_task(gate.call("pay", {"to": "bob"}, caller=ANN, turn=TURN, wait_s=30))
     asked = await anext(events)
     await gate.tenancy.set_tenant_tool("acme", "pay", enabled=False)
     await gate.approvals.approve(asked.payload["approval_id"], by="boss")
@@ -443,15 +443,15 @@ async def test_secrets_are_hidden_and_still_part_of_what_was_agreed_to() -> None
     }
     marked = tool(effect="irreversible", requires_approval=True, input_schema=schema)(login)
     async with in_memory(marked) as gate:
-        id_ = await pending(gate, "login", ANN, user="ann", password="hunter2hunter2")
+        id_ = await pending(gate, "login", ANN, user="ann", password=PASSWORD)
         found = await gate.approvals.find(id_, by="boss")
         assert found is not None
         assert "hunter2" not in str(told(found, whole=True))
         assert "hunter2" not in str(found)
         await gate.approvals.approve(id_, by="boss")
-        other = await pending(gate, "login", ANN, user="ann", password="another-one-1")
+        other = await pending(gate, "login", ANN, user="ann", password=f"{PASSWORD}!")
         assert other != id_
-        assert (await gate.call("login", {"user": "ann", "password": "hunter2hunter2"}, caller=ANN)).ok
+        assert (await gate.call("login", {"user": "ann", "password": PASSWORD}, caller=ANN)).ok
 
 
 HIDING = {

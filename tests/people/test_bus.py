@@ -114,9 +114,7 @@ async def test_a_turn_that_takes_too_long_to_be_told_does_not_hold_up_its_call(
         await asyncio.Event().wait()
 
     async with in_memory(send) as gate:
-        assert (
-            await gate.call("send", {"to": "b"}, caller=ME, turn=Turn(group="t", emit=emit))
-        ).ok
+        assert (await gate.call("send", {"to": "b"}, caller=ME, turn=Turn(group="t", emit=emit))).ok
 
 
 async def test_a_subscriber_hears_its_own_tenant_only() -> None:
@@ -148,9 +146,7 @@ async def test_a_subscriber_hears_what_persons_are_asked_and_decide() -> None:
 
 
 def event(number: int) -> Event:
-    return Event(
-        id=str(number), kind="k", at_ns=1, tenant="acme", agent="", tool="", call_id="c"
-    )
+    return Event(id=str(number), kind="k", at_ns=1, tenant="acme", agent="", tool="", call_id="c")
 
 
 async def test_a_slow_subscriber_loses_the_oldest_and_is_told_how_many() -> None:

@@ -76,7 +76,10 @@ async def test_without_a_policy_a_newer_message_comes_first_and_nothing_runs(
 
 @pytest.mark.parametrize("hook", ["has", "has_async"])
 @pytest.mark.parametrize("waiting", [False, True])
-async def test_the_turn_may_answer_at_once_or_later(hook: str, waiting: bool) -> None:
+async def test_the_turn_may_answer_at_once_or_later(
+    hook: str,
+    waiting: bool,  # noqa: FBT001
+) -> None:
     messages = Messages(waiting=waiting)
     turn = Turn(group="t1", has_pending_messages=getattr(messages, hook))
     async with in_memory(send) as gate:
@@ -105,7 +108,9 @@ async def test_the_agents_policy_decides(policy: Any, status: str, absorbed: int
         # Another agent of the tenant has its own.
         other = Caller(tenant="acme", agent="other")
         turn = Messages().turn("t2")
-        assert (await gate.call("send", {"to": "b"}, caller=other, turn=turn)).status == "superseded"
+        assert (
+            await gate.call("send", {"to": "b"}, caller=other, turn=turn)
+        ).status == "superseded"
 
 
 async def test_absorbing_without_a_way_to_absorb_is_to_supersede() -> None:

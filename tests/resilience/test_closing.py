@@ -149,3 +149,60 @@ async def test_a_server_that_is_stopped_loses_and_doubles_none_of_two_hundred(
         assert server.process.wait(40) == 0
     assert [(answer.status, answer.body["data"]) for answer in answers] == [(200, "done")] * CALLS
     assert [state for state, _code in states(tmp_path)] == ["succeeded"] * CALLS
+
+
+STUBBORN = '''\
+"""Tools that take no notice of being stopped."""
+
+import asyncio
+import threading
+
+
+async def swallows() -> None:
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            pass
+
+
+def blocks() -> None:
+    threading.Event().wait()
+'''
+STUBBORN_TOOLS = """\
+tools:
+  - name: swallows
+    config: {module: stubborn_tools, function: swallows}
+    effect: irreversible
+    timeout: 1
+  - name: blocks
+    config: {module: stubborn_tools, function: blocks}
+    effect: irreversible
+    timeout: 1
+"""
+
+
+@pytest.mark.req("S3", "X4")
+async def test_tools_that_cannot_be_stopped_do_not_keep_a_server_from_ending(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "stubborn.yaml").write_text(STUBBORN_TOOLS, "utf-8")
+    (tmp_path / "stubborn_tools.py").write_text(STUBBORN, "utf-8")
+    answers: list[Answer] = []
+    with Serving(tmp_path) as server:
+        key = server.greeting["keys"]["agent"]
+
+        def call(name: str) -> None:
+            answers.append(server.call(name, key=key))
+
+        callers = [threading.Thread(target=call, args=(name,)) for name in ("swallows", "blocks")]
+        for caller in callers:
+            caller.start()
+        await until(lambda: recorded(tmp_path, "started") == 2)
+        server.process.terminate()
+        assert server.process.wait(25) == 0
+        for caller in callers:
+            caller.join(10)
+    assert [answer.body["status"] for answer in answers] == ["unknown"] * 2
+    assert states(tmp_path) == [("unknown", "timed_out")] * 2

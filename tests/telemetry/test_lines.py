@@ -50,6 +50,7 @@ async def test_each_call_has_a_line_for_its_start_and_its_end(
     async with open_gate(tmp_path) as gate:
         gate.add(look, send)
         await gate.call("look", {"word": "canary-1"}, caller=ME)
+        output = None
         for _ in range(2):
             output = await gate.call("send", {"word": "canary-2"}, caller=ME, turn=Turn(group="t1"))
         with pytest.raises(InvalidArguments):
@@ -67,6 +68,7 @@ async def test_each_call_has_a_line_for_its_start_and_its_end(
     assert started["side_effect_policy"] == "irreversible"
     assert started["tenant_id"] == "acme"
     assert started["agent_id"] == "billing"
+    assert output is not None
     assert done["call_id"] == started["call_id"] == output.call_id
     assert done["execution_time_ms"] > 0
     assert again["cached"] is True

@@ -48,6 +48,7 @@ class Shop:
         @tool(
             effect="compensatable",
             compensation={"tool": "refund", "args": {"payment": "$result.payment"}},
+            allowed_callers=["direct", "chain"],
         )
         def pay(amount: int) -> dict[str, str]:
             self.did("pay", amount)
@@ -79,7 +80,7 @@ class Shop:
             self.did("label", text)
             return text
 
-        @tool(effect="irreversible")
+        @tool(effect="irreversible", allowed_callers=["direct", "chain"])
         def mail(to: str) -> str:
             self.did("mail", to)
             return to

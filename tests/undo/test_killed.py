@@ -1,4 +1,4 @@
-"""A process that is killed in the middle of an undo: another one goes on, and nothing is doubled."""
+"""A process that is killed in the middle of an undo: another goes on, and nothing is doubled."""
 
 import asyncio
 import os
@@ -43,8 +43,13 @@ async def recovered(root: Path, url: str) -> list[str]:
 
 
 @pytest.mark.req("S3", "S4")
-@pytest.mark.parametrize("place", [FILE, POSTGRES])
-@pytest.mark.parametrize("at", ["CP10", "CP10:2", "CP11", "CP11:2", "CP11:3", "CP5:4", "CP9:4"])
+@pytest.mark.parametrize(
+    ("place", "at"),
+    [
+        *((FILE, at) for at in ("CP10", "CP10:2", "CP11", "CP11:3", "CP5:4", "CP9:4")),
+        *((POSTGRES, at) for at in ("CP10", "CP11:2")),
+    ],
+)
 async def test_an_undo_is_gone_on_with_in_order_and_each_step_once(
     request: pytest.FixtureRequest, tmp_path: Path, place: str, at: str
 ) -> None:

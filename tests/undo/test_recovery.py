@@ -8,12 +8,12 @@ import pytest
 
 from tests.house import until
 from tests.undo.shop import GROUP, ME, Shop, entry_of, lost, state_of
-from toolgate import Call, Extension, Output, ToolError, Turn, clock, tool
+from toolgate import Caller
 from toolgate.errors import StoreUnavailable
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.machine import Recovery
 from toolgate.ledger.state import State
 from toolgate.runtime import Runtime
+from toolgate.tenancy.layer import Layer
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal
 from toolgate.testing.ledger import MemoryLedger
@@ -248,3 +248,23 @@ async def test_secrets_are_not_on_record_so_that_such_a_call_is_parked() -> None
         entry = await entry_of(house, one)
         assert (entry.state, seen) == ("unknown", ["s3cret-token"])
         assert b"s3cret" not in entry.args
+
+
+@pytest.mark.req("S3", "G5")
+async def test_the_roles_and_the_delegation_of_then_are_what_today_decides_on(
+    house: Runtime, shop: Shop
+) -> None:
+    clerk = Caller(tenant="acme", agent="billing", roles=("clerk",))
+    handed_on = ME.delegate("helper", deny=("mail",))
+    ids = [
+        (await house.call("label", {"text": text}, caller=caller, turn=GROUP)).call_id
+        for text, caller in (("x", clerk), ("y", handed_on))
+    ]
+    for one in ids:
+        await lost(house, one)
+    await house.tenancy.set_layer("kept", Layer(deny=("label",)), role="clerk", tenant="acme")
+    await house.tenancy.activate("acme", "billing", "label", enabled=False)
+    await house.recovery.sweep()
+    # The role has lost it; and so has the agent that had handed its task on.
+    assert [await state_of(house, one) for one in ids] == ["unknown"] * 2
+    assert len(shop.effects) == 2

@@ -1,10 +1,14 @@
 """An operator's word on calls whose end nobody saw."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.undo.shop import GROUP, ME, Shop, entry_of, state_of
 from toolgate.errors import CallNotFound, InvalidRequest, ToolNotFound
 from toolgate.ledger.ledger import Which
+from toolgate.ledger.state import MOVES
 from toolgate.runtime import Runtime
 from toolgate.testing.ledger import MemoryLedger
 
@@ -23,9 +27,9 @@ async def told(house: Runtime, change: str) -> list[tuple[str, str, str]]:
     if isinstance(house.ledger, MemoryLedger):
         return [one[1:] for one in house.ledger.told if one[0] == change]
     records = await house.tenancy.audit(tenant="acme", limit=100)
-    return [
-        (one.details["call_id"], one.who, one.why) for one in records if one.change == change
-    ][::-1]
+    return [(one.details["call_id"], one.who, one.why) for one in records if one.change == change][
+        ::-1
+    ]
 
 
 @pytest.mark.req("S3")
@@ -72,7 +76,7 @@ async def test_run_again_is_a_new_call_each_time_and_linked(house: Runtime, shop
     second = await house.settling.again("acme", one, who="root", why="still nothing")
     assert first.ok
     assert second.ok
-    assert not (first.cached or second.cached)
+    assert (first.cached, second.cached) == (False, False)
     assert shop.effects == [("mail", "ann")] * 2
     assert len({one, first.call_id, second.call_id}) == 3
     linked = await house.ledger.search(Which(tenant="acme", of=one))
@@ -113,3 +117,11 @@ async def test_only_what_is_unknown_is_settled_and_always_with_a_reason(
     with pytest.raises(InvalidRequest, match="not on record"):
         await house.settling.again("acme", large, who="root", why="no")
     assert shop.effects == []
+
+
+def test_the_concepts_page_tells_every_state_and_what_can_follow_it() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "concepts.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([a-z_]+)` \| [^|]+ \| ([^|]+) \|$", page, re.MULTILINE)
+    told = {state: frozenset(re.findall(r"`([a-z_]+)`", after)) for state, after in rows}
+    drawn = {str(state): frozenset(map(str, after)) for state, after in MOVES.items()}
+    assert {state: told.get(state) for state in drawn} == drawn

@@ -11,6 +11,7 @@ from toolgate.errors import CallNotFound, InvalidRequest
 from toolgate.executor.report import Report
 from toolgate.ledger.state import State
 from toolgate.runtime import Runtime
+from toolgate.tenancy.layer import Layer
 
 
 def results(report: Report) -> list[tuple[str, str]]:
@@ -135,7 +136,9 @@ async def test_of_two_at_once_one_takes_back(house: Runtime, shop: Shop) -> None
 
 
 @pytest.mark.req("S4", "V2")
-@pytest.mark.parametrize("who", [OTHER, FOREIGN, Caller(tenant="acme", agent="billing", user="ann")])
+@pytest.mark.parametrize(
+    "who", [OTHER, FOREIGN, Caller(tenant="acme", agent="billing", user="ann")]
+)
 async def test_what_others_did_looks_as_if_it_were_not_there(
     house: Runtime, shop: Shop, who: Caller
 ) -> None:
@@ -192,7 +195,7 @@ async def test_todays_permission_decides(house: Runtime, shop: Shop) -> None:
 @pytest.mark.req("S4")
 @pytest.mark.parametrize(("found", "result"), [(True, "undone"), (False, "cannot")])
 async def test_an_unknown_step_is_asked_about_first(
-    house: Runtime, shop: Shop, found: bool, result: str
+    house: Runtime, shop: Shop, *, found: bool, result: str
 ) -> None:
     shop.broken = {"wire!"}
     output = await house.call("wire", {"amount": 7}, caller=ME, turn=GROUP)
@@ -265,3 +268,30 @@ async def test_undo_waits_for_its_approval_and_goes_on_once_that_is_given(
     await house.approvals.approve(item.approval_id, by="ops", reason="they asked for it")
     assert results(await house.undo(caller=ME, call_id=one)) == [("pay", "undone")]
     assert shop.effects == [("pay", 1), ("refund", "p1")]
+
+
+@pytest.mark.req("S4", "X7")
+async def test_a_chain_whose_fourth_step_fails_is_taken_back_from_the_third_to_the_first(
+    house: Runtime, shop: Shop
+) -> None:
+    steps = [{"tool": "pay", "args": {"amount": amount}} for amount in (1, 2, 3)]
+    steps += [{"tool": "mail", "args": {"to": "ann"}}, {"tool": "pay", "args": {"amount": 5}}]
+    shop.broken = {"mail"}
+    done = await house.chain(steps, caller=ME, turn=GROUP, mode="sequential", undo_on_failure=True)
+    assert shop.effects[3:] == [("refund", "p3"), ("refund", "p2"), ("refund", "p1")]
+    assert [item.result for item in done.undone.items] == ["cannot", "undone", "undone", "undone"]
+    assert done.undone.ok
+
+
+@pytest.mark.req("S4", "G5")
+async def test_an_operator_takes_back_with_the_roles_that_the_caller_had(
+    house: Runtime, shop: Shop
+) -> None:
+    clerk = Caller(tenant="acme", agent="billing", roles=("clerk",))
+    [one] = await paid(house, 1, caller=clerk)
+    await house.tenancy.set_layer("kept", Layer(deny=("refund",)), role="clerk", tenant="acme")
+    refused = await house.undo_for("acme", who="root", why="complaint", call_id=one)
+    assert results(refused) == [("pay", "refused")]
+    assert shop.effects == [("pay", 1)]
+    await house.tenancy.set_layer("kept", None, role="clerk", tenant="acme")
+    assert (await house.undo_for("acme", who="root", why="complaint", call_id=one)).ok

@@ -12,6 +12,8 @@ from toolgate.executor.extension import Extension, Handler
 # How fast the usual duration of a tool follows what is seen, and how fast it is doubted.
 _FOLLOW = 0.2
 _DOUBT = 0.9
+# So many times the usual duration has to be left: half of all calls take longer than usual.
+_MARGIN = 2.0
 
 
 class Bulkhead(Extension):
@@ -141,7 +143,7 @@ class _Lane:
             raise _overloaded(name)
         usual = self._usual_ns.get(name)
         if usual is not None:
-            expected = usual * (ahead / self.each + 1)
+            expected = _MARGIN * usual * (ahead / self.each + 1)
             if clock.monotonic_ns() + expected > call.until_ns:
                 # A guess that nothing gets past could never be corrected.
                 self._usual_ns[name] = usual * _DOUBT
@@ -157,7 +159,7 @@ class _Lane:
             if waiter.place.done():
                 continue
             # With less time than it usually takes, it would be begun only to be stopped.
-            if now + self._usual_ns.get(name, 0) > waiter.until_ns:
+            if now + _MARGIN * self._usual_ns.get(name, 0) > waiter.until_ns:
                 waiter.place.set_result(False)
                 continue
             self._take(name)

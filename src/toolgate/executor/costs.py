@@ -21,6 +21,8 @@ class Price(NamedTuple):
     metric: str
     fixed: int = 0
     argument: str = ""
+    # What the argument is where it is left out.
+    default: object = None
     result: str = ""
 
 
@@ -32,9 +34,10 @@ def prices(spec: ToolSpec) -> tuple[Price, ...]:
             listed.append(Price(cost.metric, fixed=millionths(cost.amount)))
             continue
         root, _, path = cost.amount[1:].partition(".")
-        listed.append(
-            Price(cost.metric, argument=path) if root == "args" else Price(cost.metric, result=path)
-        )
+        if root == "args":
+            listed.append(Price(cost.metric, argument=path, default=_default(spec, path)))
+        else:
+            listed.append(Price(cost.metric, result=path))
     return tuple(listed)
 
 
@@ -48,9 +51,10 @@ def known(call: Call, price: Price) -> int:
     try:
         value = found(call.args, price.argument)
     except UnmappedError:
-        raise InvalidArguments(
-            call.spec.name, [(pointer, f"is missing, and says how much {price.metric} it costs")]
-        ) from None
+        value = price.default
+        if value is None:
+            missing = f"is missing, and says how much {price.metric} it costs"
+            raise InvalidArguments(call.spec.name, [(pointer, missing)]) from None
     try:
         return millionths(value)
     except ValueError as error:
@@ -74,6 +78,14 @@ def charged(call: Call, data: Any) -> tuple[tuple[str, int], ...]:
         return ()
     name = call.spec.name
     return tuple(sorted((one.lease, real(name, one.at, one.amount, data)) for one in call.charges))
+
+
+def _default(spec: ToolSpec, path: str) -> object:
+    schema: Any = spec.input_schema.value()
+    try:
+        return found(schema, f"properties.{path}.default")
+    except UnmappedError:
+        return None
 
 
 def held(charges: Sequence[Charge]) -> tuple[tuple[str, int], ...]:

@@ -6,7 +6,7 @@ import msgspec
 import orjson
 
 from toolgate import clock
-from toolgate.call import Call, Output
+from toolgate.call import NO_CONTEXT, Call, Caller, Output
 from toolgate.errors import InvalidArguments, TimedOut, ToolError, ToolgateError
 from toolgate.executor import costs
 from toolgate.executor.aside import Aside, whole
@@ -15,7 +15,7 @@ from toolgate.executor.deadline import is_overdue
 from toolgate.executor.mapping import UnmappedError, filled
 from toolgate.executor.outcome import outcome
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.machine import recovery_of
+from toolgate.ledger.machine import Recovery, recovery_of
 from toolgate.ledger.state import State
 from toolgate.spec.document import NON_FINITE, has_non_finite, sha256
 from toolgate.spec.redactor import PLAIN, Redactor
@@ -95,8 +95,19 @@ def intent(call: Call, raw: bytes, redactor: Redactor = PLAIN) -> Entry:
         approval=call.approval,
         again_of=call.asked.again_of,
         undo_of=call.asked.undo_of,
+        task=task_of(call.grant.caller),
         charges=costs.held(call.charges),
     )
+
+
+def task_of(caller: Caller) -> bytes:
+    """What a later decision needs to know of a caller, beside its names."""
+    plain = not (caller.roles or caller.delegation) and caller.context == NO_CONTEXT
+    try:
+        return b"" if plain else _encode(caller)
+    except UnicodeEncodeError:
+        # No JSON can hold it: nobody can be asked about this caller later.
+        return b"null"
 
 
 def downstream_key(entry: Entry) -> str:
@@ -144,6 +155,9 @@ def ended(entry: Entry, call: Call, error: BaseException | None) -> Entry:
     state, code, message = State.SUCCEEDED, "", ""
     if error is not None:
         state = outcome(entry.effect, error)
+        if state is State.FAILED and entry.fence > 1 and entry.recovery is Recovery.KEYED:
+            # That this attempt did nothing says nothing about the one before it.
+            state = State.UNKNOWN
         if isinstance(error, InvalidArguments):
             # Its words show the arguments, which are not kept.
             code, message = error.code, "The arguments were refused."

@@ -5,25 +5,39 @@ from typing import Any, cast
 import msgspec
 import orjson
 
-from toolgate.call import Asked, Caller, Delegation, Planned, Turn
+from toolgate.call import Asked, Caller, Planned, Turn
+from toolgate.errors import InvalidRequest
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import owner_of
 from toolgate.spec.document import sha256
+from toolgate.spec.effect import CallerKind
 from toolgate.spec.secret import HIDDEN
+
+_caller = msgspec.json.Decoder(Caller).decode
 
 
 def caller_of(entry: Entry) -> Caller:
-    """Who called. A task that was handed on is still its first agent's."""
-    first = entry.scope.partition("/")[0]
-    handed_on = bool(first) and first != entry.agent
+    """Who called, with the roles, the context and the delegation of then; now by itself.
+
+    `InvalidRequest` where that cannot be read any more.
+    """
+    if entry.task:
+        try:
+            return msgspec.structs.replace(_caller(entry.task), kind=CallerKind.DIRECT)
+        except msgspec.MsgspecError:
+            raise InvalidRequest("Who made this call cannot be read from its record.") from None
     return Caller(
         tenant=entry.tenant,
         agent=entry.agent,
         user=entry.user,
         persona=entry.persona,
         session=entry.session,
-        delegation=(Delegation(by=first),) if handed_on else (),
     )
+
+
+def same_caller(entry: Entry) -> Caller:
+    """Who called, in the way it was called: a step of a chain is decided as one."""
+    return msgspec.structs.replace(caller_of(entry), kind=entry.caller_kind)
 
 
 def is_of(entry: Entry, caller: Caller) -> bool:

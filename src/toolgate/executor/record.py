@@ -34,7 +34,7 @@ class Record(Extension):
     """Writes the intent, runs, writes the outcome. A pure call is written once, afterwards.
 
     `tell` hears of each side effect: when its intent is on record, and when its outcome is.
-    `recorded` is told the ids of calls that did not end well, and are on record all the same.
+    `recorded` is told the ids of calls that are on record with their end.
     """
 
     priority = 400
@@ -57,7 +57,7 @@ class Record(Extension):
 
     def link(self, inner: Handler) -> Handler:
         """The effect decides whether the record goes before the call or behind it."""
-        journal, ahead = self._journal, self._ahead(inner)
+        journal, recorded, ahead = self._journal, self._recorded, self._ahead(inner)
 
         async def run(call: Call) -> Output:
             # What a person agreed to is used up before it runs, whatever its effect.
@@ -80,6 +80,8 @@ class Record(Extension):
             else:
                 took_ns = clock.monotonic_ns() - call.began_ns
                 journal.note(entries.plain_entry(call, args, State.SUCCEEDED, took_ns))
+                if recorded is not None:
+                    recorded.add(call.id)
             return output
 
         return run
@@ -106,8 +108,7 @@ class Record(Extension):
                 raise
             finally:
                 self._twins.ended(entry)
-            if not output.call_id:
-                self._known(asked_id)
+            self._known(asked_id)
             return output
 
         return run

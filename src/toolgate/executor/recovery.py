@@ -19,7 +19,7 @@ from toolgate.executor import recalled
 from toolgate.executor.probing import Probing, failed
 from toolgate.executor.undo import Decide, Undo
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Journal
+from toolgate.ledger.journal import Begun, Journal
 from toolgate.ledger.ledger import Ledger
 from toolgate.ledger.machine import Action, Recovery
 from toolgate.ledger.state import State
@@ -131,12 +131,20 @@ class Recover:
         # Before it is claimed: where an engine is away, it is left to the next look.
         ready = await self._ready(entry)
         begun = await self._ledger.take(entry)
+        try:
+            await self._taken(begun, ready)
+        finally:
+            # Where its end could not be written, it is to be lost again.
+            self._ledger.let_go(begun.entry)
+
+    async def _taken(self, begun: Begun, ready: Ready) -> None:
+        entry = begun.entry
         match begun.action:
             case Action.RUN | Action.AGAIN:
-                await self._run(begun.entry, ready)
+                await self._gone_on_with(entry, ready)
             case Action.PROBE:
-                told = await self._probing.ask(begun.entry)
-                await self._journal.end(self._probing.ended(begun.entry, told))
+                told = await self._probing.ask(entry)
+                await self._journal.end(self._probing.ended(entry, told))
             case Action.PARK:
                 log.warning(
                     "nobody saw how call %s of %s ended; an operator can settle it",
@@ -156,8 +164,8 @@ class Recover:
         args = recalled.whole_args(entry)
         if args is None:
             return Ready(None, {}, "its arguments are not on record as they were")
-        caller = recalled.caller_of(entry)
         try:
+            caller = recalled.same_caller(entry)
             grant = await self._decide(caller, entry.tool, args, recalled.turn_of(entry))
         except CallRefused as error:
             if error.retryable:
@@ -171,7 +179,7 @@ class Recover:
             return Ready(None, {}, "its arguments do not fit")
         return Ready(grant, args)
 
-    async def _run(self, entry: Entry, ready: Ready) -> None:
+    async def _gone_on_with(self, entry: Entry, ready: Ready) -> None:
         if ready.grant is None:
             state = State.UNKNOWN if entry.tried else State.FAILED
             why = f"Nobody saw how it ended, and it was not run again: {ready.why}."

@@ -54,7 +54,7 @@ class Settling:
         output = await self._perform(
             entry.tool,
             args,
-            caller=recalled.caller_of(entry),
+            caller=recalled.same_caller(entry),
             # Outside its turn, in which it would be the same call.
             turn=None,
             asked=Asked(kind=asked.kind, planned=asked.planned, again_of=call_id),

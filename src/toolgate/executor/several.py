@@ -37,7 +37,7 @@ class Several:
         take_back: TakeBack | None,
     ) -> Chain:
         """Steps that use each other's results."""
-        if mode not in {"sequential", "parallel"}:
+        if mode not in ("sequential", "parallel"):
             raise InvalidRequest("The mode of a chain is 'sequential' or 'parallel'.")
         plan = read_steps(steps, most=self.most)
         runner = Runner(self._perform, self._view, caller=caller, turn=turn)

@@ -61,7 +61,7 @@ class Spans(Protocol):
 class Trace(Extension):
     """Counts each call and tells of it. What nobody inside put on record is put there here.
 
-    `recorded` holds the ids of calls that did not end well and that the record link has written.
+    `recorded` holds the ids of calls that the record link has written.
     """
 
     priority = 50
@@ -86,7 +86,7 @@ class Trace(Extension):
 
     def _counted(self, inner: Handler) -> Handler:
         now, of = clock.monotonic_ns, self._meter.of
-        kept, bounds = self._meter.calls, BOUNDS
+        kept, recorded, bounds = self._meter.calls, self._recorded, BOUNDS
 
         async def run(call: Call) -> Output:
             try:
@@ -103,6 +103,7 @@ class Trace(Extension):
                 # As `Calls.took`, without a call.
                 series.buckets[bisect_left(bounds, took_ns)] += 1
                 series.sum_ns += took_ns
+                recorded.discard(call.id)
                 return output
             await self._answered(call, output, took_ns)
             return output
@@ -129,14 +130,14 @@ class Trace(Extension):
     async def _answered(self, call: Call, output: Output, took_ns: int) -> None:
         """A side effect that ran, an answer from the record, or one that an extension gave."""
         meter = self._meter
-        if output.cached:
-            meter.hit(call)
-        elif output.call_id:
-            meter.of(call.grant).took(took_ns)
-            if call.grant.spec.effect is not _PURE:
-                meter.effect(call)
-        elif call.id in self._recorded:
+        if call.id in self._recorded:
             self._recorded.discard(call.id)
+            if output.call_id:
+                meter.of(call.grant).took(took_ns)
+                if call.grant.spec.effect is not _PURE:
+                    meter.effect(call)
+        elif output.cached:
+            meter.hit(call)
         else:
             await self._put(call, None)
 

@@ -31,7 +31,7 @@ from toolgate.executor.probing import Perform, Probing, SpecOf
 from toolgate.executor.report import Item, Report, Result
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import owner_of
-from toolgate.ledger.journal import Journal
+from toolgate.ledger.journal import Begun, Journal
 from toolgate.ledger.ledger import Ledger, Which
 from toolgate.ledger.machine import Action
 from toolgate.ledger.state import OPEN, State
@@ -123,12 +123,17 @@ class Undo:
         if begun.action is not Action.COMPENSATE:
             return
         entry = begun.entry
-        plan = self._plan(entry)
-        if isinstance(plan, str) or entry.fence > _MOST_TRIES:
-            why = plan if isinstance(plan, str) else "It was begun too often and never ended."
-            await self._ledger.undone(entry, done=False, why=why)
-            return
-        await self._compensated(Marked(entry, plan, recalled.caller_of(entry)))
+        try:
+            plan = self._plan(entry)
+            if isinstance(plan, str) or entry.fence > _MOST_TRIES:
+                why = plan if isinstance(plan, str) else "It was begun too often and never ended."
+                await self._ledger.undone(entry, done=False, why=why)
+                return
+            await self._compensated(Marked(entry, plan, recalled.caller_of(entry)))
+        except InvalidRequest as error:
+            await self._ledger.undone(entry, done=False, why=error.message)
+        finally:
+            self._ledger.let_go(entry)
 
     async def _all(self, which: Which) -> list[Entry]:
         found: list[Entry] = []
@@ -143,14 +148,22 @@ class Undo:
         latest_first = sorted(
             entries, key=lambda one: (one.started_ns, one.chain_index, one.call_id), reverse=True
         )
-        todo = [await self._marked(entry, caller, by) for entry in latest_first]
+        todo: list[Marked | Item] = []
         items: list[Item] = []
-        for one in todo:
-            if isinstance(one, Item):
-                items.append(one)
-                continue
-            items.append(await self._compensated(one))
-            crash_here("CP10")
+        try:
+            for entry in latest_first:
+                todo.append(await self._marked(entry, caller, by))  # noqa: PERF401  those before it count
+            for one in todo:
+                if isinstance(one, Item):
+                    items.append(one)
+                    continue
+                items.append(await self._compensated(one))
+                crash_here("CP10")
+        finally:
+            # What was marked and not come to is gone on with by whoever looks after lost calls.
+            for one in todo:
+                if isinstance(one, Marked):
+                    self._ledger.let_go(one.entry)
         return Report(items=tuple(items))
 
     async def _marked(self, entry: Entry, caller: Caller, by: Asker) -> Marked | Item:
@@ -165,16 +178,19 @@ class Undo:
         plan = self._plan(entry)
         if isinstance(plan, str):
             return _item(entry, "cannot", plan)
-        if by.who:
-            caller = recalled.caller_of(entry)
         try:
+            if by.who:
+                caller = recalled.caller_of(entry)
             await self._decide(caller, plan.tool, plan.args, recalled.turn_of(entry))
         except CallRefused as error:
             return _item(entry, "refused", error.message)
         begun = await self._ledger.undo(entry, who=by.who, why=by.why)
+        if begun.action is Action.COMPENSATE:
+            return Marked(begun.entry, plan, caller)
+        return await self._not_begun(entry, begun)
+
+    async def _not_begun(self, entry: Entry, begun: Begun) -> Item:
         match begun.action:
-            case Action.COMPENSATE:
-                return Marked(begun.entry, plan, caller)
             case Action.WAIT:
                 return _item(entry, "in_progress", "Somebody else is taking it back.")
             case Action.REPLAY:

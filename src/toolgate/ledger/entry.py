@@ -64,6 +64,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     # A later turn of the same group that waits for the same result.
     wanted_by: str = ""
     ended_ns: int = 0
+    # Of a caller that is more than its names: all of it, with roles, context and delegation.
+    task: bytes = b""
 
     @property
     def slot(self) -> Slot:

@@ -96,6 +96,10 @@ class Ledger(Protocol):
         """Put into the audit what an operator did about an entry that stays as it is."""
         ...
 
+    def let_go(self, entry: Entry) -> None:
+        """Prolong its lease no longer: whoever looks after lost ones goes on with it."""
+        ...
+
     async def renew(self) -> int:
         """Prolong the leases of all that this process is at; how many there were.
 

@@ -19,6 +19,8 @@ class Job(NamedTuple):
     work: Callable[[Connection], Any]
     loop: asyncio.AbstractEventLoop
     done: "asyncio.Future[Any]"
+    # Without a savepoint around it.
+    bare: bool = False
 
 
 class Answer(NamedTuple):

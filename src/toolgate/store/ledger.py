@@ -138,6 +138,10 @@ class TableLedger:
 
         await self._database.write(work)
 
+    def let_go(self, entry: Entry) -> None:
+        """It is not at it any more, whether it has said so or not."""
+        self._owner.running.discard(entry.call_id)
+
     async def renew(self) -> int:
         """One statement for all that run here."""
         running = sorted(self._owner.running)

@@ -23,6 +23,8 @@ from toolgate.store.redis import PREFIX, client
 _log = logging.getLogger("toolgate.redis")
 _SECONDS = 0.25
 _LONGEST = 200
+# A question takes a fraction of what opening one does: a crowd of callers waits for its turn.
+_CONNECTIONS = 8
 _AWAY = Limits(window=10, at_least=3, failed_share=0.5, wait=1.0, probes=1, patience=5.0)
 # Microseconds since the epoch: a number of Lua's holds them exactly.
 _TAKE = """
@@ -53,7 +55,7 @@ class RedisRates:
     def __init__(self, url: str, installation: str = "") -> None:
         """`url` and `installation` as for `RedisShared`."""
         self._prefix = f"{PREFIX}{installation}:rate:"
-        self._client = client(url)
+        self._client = client(url, connections=_CONNECTIONS)
         self._take: Any = self._client.register_script(_TAKE)
         self._breaker = Breaker(_AWAY)
         self._is_away = False

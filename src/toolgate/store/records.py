@@ -58,6 +58,8 @@ tool_execution_log = sa.Table(
     sa.Column("undo_of", sa.Text, nullable=False, server_default=""),
     sa.Column("wanted_by", sa.Text, nullable=False, server_default=""),
     sa.Column("ended_ns", sa.BigInteger, nullable=False, server_default="0"),
+    # JSON. Whose roles, context or delegation it ran with; empty where there were none.
+    sa.Column("task", sa.Text, nullable=False, server_default=""),
     sa.Index(None, "tool_name", "created_ns"),
     sa.Index(None, "tenant_id", "created_ns"),
     sa.Index("uq_tool_execution_log_once", "tenant_id", "once_scope", "once_key", unique=True),

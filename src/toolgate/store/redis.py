@@ -109,7 +109,7 @@ class RedisShared:
         self._problem = f"it does not answer ({kind}); this node decides by itself"
 
 
-def client(url: str, *, listening: bool = False) -> "Redis":
+def client(url: str, *, listening: bool = False, connections: int = _CONNECTIONS) -> "Redis":
     """One that gives up in time, and that tries once more on a connection that had been lost."""
     options: dict[str, Any] = {
         "socket_connect_timeout": _SECONDS,
@@ -120,7 +120,7 @@ def client(url: str, *, listening: bool = False) -> "Redis":
     }
     try:
         pool = BlockingConnectionPool.from_url(
-            url, max_connections=_CONNECTIONS, timeout=_SECONDS, **options
+            url, max_connections=connections, timeout=_SECONDS, **options
         )
     except ValueError:
         # Its text would show a part of the url, which can be the password.

@@ -79,6 +79,7 @@ def row_of(entry: Entry) -> tuple[Any, ...]:
         entry.undo_of,
         entry.wanted_by,
         entry.ended_ns,
+        entry.task.decode(),
     )
     return storable_row(row)
 
@@ -121,7 +122,7 @@ def _read(row: Sequence[Any]) -> Entry:
         caller_kind, args_hash, state, _success, duration_ms, error_code, error_message,
         created_ns, decision, chain, chain_index, planned, turn_id, scope, key, digest, recovery,
         owner, fence, lease_ns, expires_ns, tried, permanent, approval, args, result, plan,
-        undo_until_ns, charges, again_of, undo_of, wanted_by, ended_ns,
+        undo_until_ns, charges, again_of, undo_of, wanted_by, ended_ns, task,
     ) = row  # fmt: skip
     return Entry(
         call_id=call_id,
@@ -166,6 +167,7 @@ def _read(row: Sequence[Any]) -> Entry:
         undo_of=undo_of,
         wanted_by=wanted_by,
         ended_ns=ended_ns,
+        task=_json(task),
     )
 
 

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
 
 from toolgate import clock
-from toolgate.errors import StoreUnavailable
+from toolgate.errors import StoreUnavailable, ToolgateError
 from toolgate.store.jobs import Answer, Job, give
 from toolgate.store.outage import closed
 from toolgate.store.readers import Readers, driver_of, in_one_moment, let_go
@@ -84,12 +84,22 @@ class Sqlite:
 
         Who is cancelled meanwhile does not take the work back: it is done, in its turn.
         """
+        return await self._queued(work, bare=False)
+
+    async def write_bare(self, work: Callable[[Connection], T]) -> T:
+        """As `write`, for work that leaves nothing behind where it raises an error of ours.
+
+        It is spared its savepoint. Whatever else it raises, nobody's work of that moment is kept.
+        """
+        return await self._queued(work, bare=True)
+
+    def _queued(self, work: Callable[[Connection], T], *, bare: bool) -> "asyncio.Future[T]":
         if self._closed:
             raise closed()
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(Job(work, loop, done))
-        return await done
+        self._jobs.put(Job(work, loop, done, bare))
+        return done
 
     async def close(self) -> None:
         """Let the writer finish its queue, and readers what they read. Twice equals once."""
@@ -163,26 +173,45 @@ def _committed(connection: Connection, batch: list[Job]) -> list[Answer]:
     # The driver's, since these statements would else cost more than the work.
     driver = driver_of(connection)
     driver.execute("BEGIN IMMEDIATE")
-    answers = [_attempt(connection, driver, job) for job in batch]
+    answers: list[Answer] = []
+    for job in batch:
+        answer = _attempt(connection, job)
+        answers.append(answer)
+        if not driver.in_transaction:
+            # A disk that is full ends it for all; what came next would be kept one by one.
+            raise answer.error or sqlite3.OperationalError("the transaction is over")
+    driver.execute("COMMIT")
     if connection.in_transaction():
-        # Work by SQLAlchemy has begun one of its own making, which is the same.
+        # Work by SQLAlchemy has begun one of its own making, which was the same.
         connection.commit()
-    else:
-        driver.execute("COMMIT")
     return answers
 
 
-def _attempt(connection: Connection, driver: sqlite3.Connection, job: Job) -> Answer:
+def _attempt(connection: Connection, job: Job) -> Answer:
     """One work in its own savepoint: its failure is its own."""
+    if job.bare:
+        try:
+            return Answer(job, job.work(connection), None)
+        except ToolgateError as error:
+            return Answer(job, None, error)
+    try:
+        return Answer(job, whole(connection, job.work), None)
+    except Exception as error:  # noqa: BLE001  handed to whoever asked
+        return Answer(job, None, error)
+
+
+def whole(connection: Connection, work: Callable[[Connection], T]) -> T:
+    """What the work gives; where it raises, nothing of it is left."""
+    driver = driver_of(connection)
     driver.execute("SAVEPOINT work")
     try:
-        value = job.work(connection)
-    except Exception as error:  # noqa: BLE001  handed to whoever asked
+        value = work(connection)
+    except Exception:
         driver.execute("ROLLBACK TO work")
         driver.execute("RELEASE work")
-        return Answer(job, None, error)
+        raise
     driver.execute("RELEASE work")
-    return Answer(job, value, None)
+    return value
 
 
 def _asked(

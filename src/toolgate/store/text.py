@@ -11,7 +11,7 @@ def storable(text: str) -> str:
 
 
 def storable_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The row with `storable` texts. Nearly always all are, which one look at them together tells."""
+    """The row with `storable` texts. Nearly always all are: one look at them together tells."""
     together = "".join([part for part in row if type(part) is str])
     if together.isascii() and "\0" not in together:
         return row

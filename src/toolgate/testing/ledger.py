@@ -109,6 +109,10 @@ class MemoryLedger:
         """Keep it in `told`."""
         self.told.append((change, entry.call_id, who, why))
 
+    def let_go(self, entry: Entry) -> None:
+        """It is not at it any more, whether it has said so or not."""
+        self._owner.running.discard(entry.call_id)
+
     async def renew(self) -> int:
         """All that run here."""
         lease_ns = clock.unix_ns() + self._owner.lease_ns

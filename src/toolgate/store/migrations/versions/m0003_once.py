@@ -85,6 +85,9 @@ def _calls() -> None:
         "tool_execution_log",
         sa.Column("ended_ns", sa.BigInteger(), server_default="0", nullable=False),
     )
+    op.add_column(
+        "tool_execution_log", sa.Column("task", sa.Text(), server_default="", nullable=False)
+    )
     op.create_index(
         "ix_tool_execution_log_open",
         "tool_execution_log",
