@@ -40,7 +40,7 @@ async def test_the_example_of_the_library_works(tmp_path: Path) -> None:
         out = await gate.call("echo", {"text": "hi"}, caller=me, turn=Turn(group="t-17"))
         assert out.ok
         box = gate.toolbox(me, turn=Turn(group="t-18"))
-        assert len(box.tools(format="openai")) == 3
+        assert len(box.tools(format="openai")) == 4
         assert box.unavailable() == []
 
 

@@ -19,8 +19,6 @@ from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
 from toolgate.executor.people import People
 from toolgate.executor.provider import Provider
-from toolgate.executor.purses import Purses
-from toolgate.executor.usage import Usage
 from toolgate.executor.recovery import renewing
 from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.gate import Gate
@@ -37,7 +35,6 @@ from toolgate.sources.http import HttpSource
 from toolgate.spec.redactor import Redactor
 from toolgate.store.announced import Announced
 from toolgate.store.approvals import TableApprovals
-from toolgate.store.budgets import TableBudgets
 from toolgate.store.catalog import CatalogTable, Row
 from toolgate.store.database import Database
 from toolgate.store.decisions import TableDecisions
@@ -49,6 +46,8 @@ from toolgate.store.migrate import migrate, state
 from toolgate.store.outbox import TableOutbox
 from toolgate.store.outputs import TableOutputs
 from toolgate.store.sqlite import Sqlite
+from toolgate.store.trail import TableTrail
+from toolgate.tenancy.audit import Trail
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tools.table import default_catalog, functions
 from toolgate.watching import Watched
@@ -115,11 +114,7 @@ async def _assembled(
     outputs.start()
     stack.push_async_callback(outputs.close)
 
-    budgets = TableBudgets(database, journal.owner)
-    purses = Purses(budgets)
-    purses.start()
-    stack.push_async_callback(purses.close)
-
+    limits = wiring.limits(settings, database, journal.owner, lambda: tenancy.world, stack)
     redactor = Redactor(known_secrets(settings, os.environ))
     python = PythonProvider(functions(outputs), concurrency=settings.limits.concurrency)
     stack.callback(python.close)
@@ -147,7 +142,7 @@ async def _assembled(
             concurrency=settings.limits.concurrency,
             waiting=settings.limits.waiting,
             watch=watch,
-            limits=wiring.limits(settings, lambda: tenancy.world, purses, stack),
+            limits=limits.links,
         ),
         *extensions,
     )
@@ -195,6 +190,7 @@ async def _assembled(
         tenancy,
         Engines(policy.engine, relations.engine, history, shared, remote),
         decisions=decisions,
+        redactor=redactor,
         rules=Rules(
             observe=settings.policy.mode == "observe",
             unlisted_may_add=settings.policy.unlisted_personas_may_add,
@@ -225,12 +221,7 @@ async def _assembled(
         lease=settings.toolbox.lease,
         most_calls=settings.toolbox.max_batch_size,
         parallel_mutations=settings.toolbox.parallel_mutations,
-        usage=Usage(
-            budgets,
-            purses,
-            lambda: tenancy.world,
-            default_plan=settings.limits.default_plan,
-        ),
+        usage=limits.usage,
     )
     # The last to begin is the first to end: nothing is taken over once the house closes.
     house.recovery.start()
@@ -246,6 +237,17 @@ async def store_state(settings: Settings) -> Literal["current", "empty", "old"]:
     database = connect(settings)
     try:
         return await state(database)
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def audit_trail(settings: Settings) -> AsyncGenerator[Trail]:
+    """The audit alone: what is proven does not rest on tools or policies that can be read."""
+    database = connect(settings)
+    try:
+        await migrate(database)
+        yield TableTrail(database)
     finally:
         await database.close()
 

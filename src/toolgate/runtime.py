@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from toolgate.call import PLAINLY, Asked, Caller, Grant, Output, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.crash import crash_here
-from toolgate.errors import CallRefused, InvalidRequest, PermissionDenied, ToolNotFound
+from toolgate.errors import InvalidRequest
 from toolgate.executor.bare import bare, untold
 from toolgate.executor.batch import Batch
 from toolgate.executor.bus import Subscription
@@ -21,7 +21,7 @@ from toolgate.executor.report import Report
 from toolgate.executor.settling import Settling
 from toolgate.executor.several import Several
 from toolgate.executor.steps import Mode
-from toolgate.executor.trace import Spans
+from toolgate.executor.trace import traced
 from toolgate.executor.undo import Asker, Undo
 from toolgate.executor.usage import Usage
 from toolgate.executor.watch import Watch
@@ -76,25 +76,27 @@ class Runtime:
         self._bus = people.bus
         self.watch = watch or Watch()
         self.features = features or Features()
-        self._run = executor.run if self.features.side_effect_tracking else untold(executor.run)
+        self._do = traced(self._perform, self.watch.spans)
+        if not self.features.side_effect_tracking:
+            self._do = untold(self._do)
         self._usage = usage
         self._executor = executor
         self._functions = functions
         self.ledger = ledger
-        probing = Probing(self._perform, self._spec_of, executor.redactor)
+        probing = Probing(self._do, self._spec_of, executor.redactor)
         self._undo = Undo(
             ledger,
             journal,
-            perform=self._perform,
+            perform=self._do,
             decide=gate.decide,
             spec_of=self._spec_of,
             probing=probing,
         )
-        self.settling = Settling(ledger, self._perform)
+        self.settling = Settling(ledger, self._do)
         # How many calls may be asked for at once.
         self.most_calls = most_calls
         self._several = Several(
-            self._perform, gate.view, most=most_calls, parallel_mutations=parallel_mutations
+            self._do, gate.view, most=most_calls, parallel_mutations=parallel_mutations
         )
         self.recovery = Recover(
             ledger,
@@ -162,7 +164,7 @@ class Runtime:
             raise InvalidRequest(
                 f"Arguments are an object of names and values, not a {type(args).__name__}."
             )
-        return await self._perform(tool, args, caller=caller, turn=turn, asked=asked)
+        return await self._do(tool, args, caller=caller, turn=turn, asked=asked)
 
     async def batch(
         self, calls: Sequence[object], *, caller: Caller, turn: Turn | None = None
@@ -206,57 +208,18 @@ class Runtime:
         self, tool: str, args: dict[str, Any], *, caller: Caller, turn: Turn | None, asked: Asked
     ) -> Output:
         """Decide and run: calls, and what the house calls by itself, to take back and to ask."""
-        crash_here("CP1")
-        if self.watch.spans is not None:
-            return await self._traced(self.watch.spans, tool, args, caller, turn, asked)
         grant = self.gate.known(caller, tool)
         if grant is None:
             if self.gate.reads_args:
                 # What was decided on is what runs, whoever else holds the arguments.
                 args = copy.deepcopy(args)
-            grant = await self._decided(tool, args, caller, turn)
+            with self.watch.deciding(caller, tool, is_there=self._is_there):
+                grant = await self.gate.decide(caller, tool, args, turn)
         crash_here("CP2")
-        return await self._run(grant, args, turn, asked)
+        return await self._executor.run(grant, args, turn, asked)
 
-    async def _decided(
-        self, tool: str, args: dict[str, Any], caller: Caller, turn: Turn | None
-    ) -> Grant:
-        try:
-            return await self.gate.decide(caller, tool, args, turn)
-        except ToolNotFound as error:
-            if self.catalog.current.get(tool) is None:
-                self.watch.meter.refuse(error.code)
-            else:
-                self.watch.meter.deny(tool, caller.user, error.code)
-            raise
-        except PermissionDenied as error:
-            self.watch.meter.deny(tool, caller.user, error.code)
-            raise
-        except CallRefused as error:
-            self.watch.meter.refuse(error.code)
-            raise
-
-    async def _traced(
-        self,
-        spans: Spans,
-        tool: str,
-        args: dict[str, Any],
-        caller: Caller,
-        turn: Turn | None,
-        asked: Asked,
-    ) -> Output:
-        """As without a tracer, with a stretch for the whole and one for the decision."""
-        told = {"tool": tool, "tenant": caller.tenant, "agent": caller.agent}
-        with spans.span("toolgate.call", told) as span:
-            with spans.span("toolgate.gate", told):
-                if self.gate.reads_args:
-                    args = copy.deepcopy(args)
-                grant = await self._decided(tool, args, caller, turn)
-            crash_here("CP2")
-            span.tell(effect=grant.spec.effect.value, provider=grant.spec.provider)
-            output = await self._run(grant, args, turn, asked)
-            span.tell(status=output.status, call_id=output.call_id, cached=output.cached)
-            return output
+    def _is_there(self, tool: str) -> bool:
+        return self.catalog.current.get(tool) is not None
 
     async def undo(
         self,

@@ -16,10 +16,13 @@ from toolgate.executor.budget import Budget
 from toolgate.executor.extension import Extension
 from toolgate.executor.purses import Purses
 from toolgate.executor.rate import Rate, Rates, usual
+from toolgate.executor.usage import Usage
 from toolgate.gate.policy import Policy, Remote
 from toolgate.gate.relations import Relations
 from toolgate.gate.shared import NoShared, Shared
+from toolgate.ledger.owner import Owner
 from toolgate.settings.settings import Settings
+from toolgate.store.budgets import TableBudgets
 from toolgate.store.database import Database
 from toolgate.store.relations import TableRelations
 from toolgate.tenancy.directory import RelationWriter
@@ -44,6 +47,13 @@ class Ruled(NamedTuple):
     engine: Policy
     keeper: Keeper | None = None
     remote: tuple[Remote, ...] = ()
+
+
+class Limited(NamedTuple):
+    """The links that limit calls, and what tells how much of it is used."""
+
+    links: tuple[Extension, ...]
+    usage: Usage
 
 
 def modules(settings: Settings) -> Modules:
@@ -144,18 +154,28 @@ def shared(settings: Settings, wake: Callable[[int], None], stack: AsyncExitStac
 
 
 def limits(
-    settings: Settings, world: Callable[[], World], purses: Purses, stack: AsyncExitStack
-) -> tuple[Extension, ...]:
+    settings: Settings,
+    database: Database,
+    owner: Owner,
+    world: Callable[[], World],
+    stack: AsyncExitStack,
+) -> Limited:
     """How much is let through: in a time, and in a month."""
     given = settings.limits
-    return (
-        Rate(
-            world,
-            usual=usual(tenant=given.tenant, persona=given.persona, tool=given.tool),
-            shared=_rates(settings, stack),
-            processes=given.processes,
-        ),
-        Budget(purses, world, default_plan=given.default_plan),
+    budgets = TableBudgets(database, owner)
+    purses = Purses(budgets)
+    purses.start()
+    stack.push_async_callback(purses.close)
+    rate = Rate(
+        world,
+        usual=usual(tenant=given.tenant, persona=given.persona, tool=given.tool),
+        shared=_rates(settings, stack),
+        processes=given.processes,
+    )
+    plan = given.default_plan
+    return Limited(
+        (rate, Budget(purses, world, default_plan=plan)),
+        Usage(budgets, purses, world, default_plan=plan),
     )
 
 

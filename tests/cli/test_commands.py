@@ -66,6 +66,11 @@ def test_there_are_exactly_these_commands() -> None:
         "relations list",
         "relations add",
         "relations remove",
+        "approvals",
+        "approvals list",
+        "approvals show",
+        "approvals approve",
+        "approvals deny",
         "policy",
         "policy check",
         "policy test",
@@ -83,6 +88,12 @@ def test_there_are_exactly_these_commands() -> None:
         "keys list",
         "keys revoke",
         "call",
+        "ledger",
+        "ledger list",
+        "ledger show",
+        "ledger undo",
+        "ledger settle",
+        "ledger again",
         "explain",
         "doctor",
     ]
@@ -258,9 +269,9 @@ def test_tools_list_for_an_agent_is_what_it_may_call(run: Run) -> None:
     everyone = {row["name"]: row["state"] for row in as_json(run("tools", "list", "--json"))}
     assert everyone["echo"] == "off"
     mine = as_json(run("tools", "list", "--tenant", "acme", "--agent", "intern", "--json"))
-    assert [(row["name"], row["state"]) for row in mine] == [("echo", "on")]
+    assert [(row["name"], row["state"]) for row in mine] == [("echo", "on"), ("read_output", "on")]
     theirs = as_json(run("tools", "list", "--tenant", "umbrella", "--json"))
-    assert [row["name"] for row in theirs] == ["timestamp"]
+    assert [row["name"] for row in theirs] == ["read_output", "timestamp"]
 
 
 @pytest.mark.req("V5")

@@ -1,12 +1,13 @@
 """A record that comes late, or is not the tool's: what the caller and the journal are told."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from toolgate import Call, Caller, Extension, Output, Priority, tool
-from toolgate.errors import StoreUnavailable
+from toolgate import Call, Caller, Extension, Output, Priority, clock, tool
+from toolgate.errors import OutOfTime, StoreUnavailable
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended
 from toolgate.testing.house import in_memory
@@ -120,3 +121,63 @@ async def test_a_tool_that_an_extension_answered_for_is_not_on_record_as_done(ef
         (entry,) = await journal.entries("acme")
     assert (entry.state, entry.error_code) == ("failed", "not_run")
     assert ran == []
+
+
+class Stalled(MemoryJournal):
+    """An owner that stands still behind its claim, for longer than its lease."""
+
+    def __init__(self, stand_still: Callable[[], None]) -> None:
+        super().__init__(lease=10.0)
+        self._stand_still = stand_still
+
+    async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
+        begun = await super().begin(entry, may_start=may_start)
+        self._stand_still()
+        return begun
+
+
+@pytest.mark.req("S2", "S3")
+@pytest.mark.parametrize("seconds", [9, 11])
+async def test_an_owner_that_stood_still_past_its_lease_does_not_begin(
+    monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    ran: list[str] = []
+
+    @tool(effect="irreversible")
+    async def pay() -> None:
+        ran.append("pay")
+
+    def stand_still() -> None:
+        real = clock.monotonic_ns
+        monkeypatch.setattr(clock, "monotonic_ns", lambda: real() + seconds * 10**9)
+
+    journal = Stalled(stand_still)
+    async with in_memory(pay, journal=journal) as gate:
+        if seconds < 10:
+            assert (await gate.call("pay", caller=ME)).ok
+        else:
+            with pytest.raises(OutOfTime, match="did not run"):
+                await gate.call("pay", caller=ME)
+    assert ran == (["pay"] if seconds < 10 else [])
+    assert [str(entry.state) for entry in journal.calls] == ["succeeded" if ran else "failed"]
+
+
+@pytest.mark.req("S2")
+async def test_without_a_look_at_its_lease_it_would_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    @tool(effect="irreversible")
+    async def pay() -> None:
+        ran.append("pay")
+
+    def stand_still() -> None:
+        real = clock.monotonic_ns
+        monkeypatch.setattr(clock, "monotonic_ns", lambda: real() + 11 * 10**9)
+
+    def always(_journal: object, _call_id: str) -> bool:
+        return True
+
+    monkeypatch.setattr(Stalled, "holds", always)
+    async with in_memory(pay, journal=Stalled(stand_still)) as gate:
+        await gate.call("pay", caller=ME)
+    assert ran == ["pay"], "the guard is what the test above stands on"

@@ -48,7 +48,7 @@ def open_limited(
         limits=Limits(**limits),
         toolbox=Toolbox(lease=lease),
         cache=Cache(url=redis),
-        **({"store": Store(url=url)} if url else {}),
+        store=Store(url=url) if url else Store(),
     )
     return Toolgate.open(settings, extensions=extensions)
 

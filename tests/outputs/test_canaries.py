@@ -1,13 +1,15 @@
 """Two hundred secrets go in by every way; none of them is in anything that is logged or stored."""
 
 import logging
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.house import STORE
 from toolgate import Caller, ToolError, Toolgate, Turn, tool
 from toolgate.errors import ToolgateError
 from toolgate.executor import bound, entries
@@ -27,6 +29,14 @@ SCHEMA: dict[str, Any] = {
 }
 OUT: dict[str, Any] = {"type": "object", "properties": {"token": {"secret": True}}}
 ENVIRONMENT = "canary-environment-0"
+# It looks at arguments and at what the session did, so that both are kept.
+POLICY = """package toolgate
+
+restrict contains "never" if {
+\tinput.args.note == "never"
+\tinput.args.note in input.history.session.tools.plain.args.note
+}
+"""
 
 
 def _fields(**more: Any) -> dict[str, Any]:
@@ -89,6 +99,7 @@ def _calls(canary: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, {"key": next(canary), "note": VISIBLE}
     yield "plain", {"more": {"headers": {"Authorization": next(canary), "Cookie": next(canary)}}}
     yield "plain", {"more": {"url": f"https://ann:{next(canary)}@host/{VISIBLE}"}}
+    yield "plain", {"note": f"postgresql://{next(canary)}:x@db"}
     yield "plain", {"note": f"curl -H 'Authorization: Bearer {next(canary)}'"}
     yield "plain", {"key": [next(canary)]}
     yield "marked", {"more": {"headers": {"cookie": next(canary)}, "new": "x"}}
@@ -110,6 +121,8 @@ async def _told(root: Path, caplog: pytest.LogCaptureFixture) -> tuple[bytes, li
             given.append(f"canary-{len(given)}-{len(given) * 7919:08x}")
             yield given[-1]
 
+    (root / "policies").mkdir()
+    (root / "policies" / "looks.rego").write_text(POLICY, "utf-8")
     settings = Settings(
         root=root,
         toolbox=ToolboxSettings(output_limit=1_000),
@@ -143,9 +156,27 @@ async def test_no_secret_is_in_any_sink(
     sinks, given = await _told(tmp_path, caplog)
     assert len(given) >= 200
     assert _leaked(sinks, given) == []
+    for table, column in WHERE:
+        assert any(VISIBLE in text for text in _column(tmp_path, table, column)), table
     # What is no secret is there: this looks where things are.
     assert VISIBLE.encode() in sinks
     assert b"[secret]" in sinks
+
+
+WHERE = (
+    ("tool_execution_log", "args"),
+    ("tool_execution_log", "result"),
+    ("session_calls", "args"),
+    ("decisions", "input"),
+    ("outbox", "payload"),
+    ("blobs", "content"),
+)
+
+
+def _column(root: Path, table: str, column: str) -> list[str]:
+    with closing(sqlite3.connect(root / STORE)) as connection:
+        found = connection.execute(f"SELECT {column} FROM {table}").fetchall()  # noqa: S608
+    return [one.decode() if isinstance(one, bytes) else str(one) for (one,) in found]
 
 
 def _as_it_is(*args: Any) -> Any:

@@ -96,6 +96,15 @@ async def test_an_approval_lets_one_call_begin_and_no_other(kept: Kept) -> None:
     assert (await asked(kept)).is_new, "the next call is another question"
 
 
+async def test_a_call_belongs_to_the_turn_that_runs_it(kept: Kept) -> None:
+    found = (await asked(kept, entry(turn_group="t1", session="s1"))).approval
+    await agree(kept, found)
+    assert await begin(kept, found, turn_group="t2", turn_id="7", session="s2") is Action.RUN
+    read = await kept.journal.find("acme", found.call_id)
+    assert read is not None
+    assert (read.turn_group, read.turn_id, read.session) == ("t2", "7", "s2")
+
+
 async def test_what_nobody_approved_does_not_begin(kept: Kept) -> None:
     found = (await asked(kept)).approval
     assert await begin(kept, found) is Action.REFUSE

@@ -117,6 +117,24 @@ async def test_a_turn_that_takes_too_long_to_be_told_does_not_hold_up_its_call(
         assert (await gate.call("send", {"to": "b"}, caller=ME, turn=Turn(group="t", emit=emit))).ok
 
 
+async def test_a_call_that_is_given_up_while_its_turn_is_told_has_not_happened() -> None:
+    telling = asyncio.Event()
+
+    async def emit(_event: Event) -> None:
+        telling.set()
+        await asyncio.Event().wait()
+
+    async with in_memory(send) as gate:
+        turn = Turn(group="t", emit=emit)
+        call = asyncio.create_task(gate.call("send", {"to": "b"}, caller=ME, turn=turn))
+        await telling.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        [entry] = await gate.journal.entries("acme")
+        assert (entry.state, entry.error_code) == ("failed", "cancelled")
+
+
 async def test_a_subscriber_hears_its_own_tenant_only() -> None:
     async with in_memory(send) as gate:
         own, other, everyone = gate.events("acme"), gate.events("umbrella"), gate.events()

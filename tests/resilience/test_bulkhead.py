@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.house import ME, until
 from toolgate import Call, Caller, tool
@@ -253,3 +255,57 @@ async def test_what_could_not_be_over_in_time_is_not_begun() -> None:
     assert ran >= 3
     assert wasted <= ran * 0.5
     assert len(found) == 200
+
+
+@settings(max_examples=40)
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["call", "call", "end", "cancel"]), st.integers(0, 2), st.integers(0, 9)
+        ),
+        max_size=40,
+    )
+)
+def test_whatever_comes_and_goes_no_bound_is_passed_and_no_place_is_lost(
+    steps: list[tuple[str, int, int]],
+) -> None:
+    asyncio.run(_come_and_go(steps))
+
+
+async def _come_and_go(steps: list[tuple[str, int, int]]) -> None:
+    running: list[tuple[int, asyncio.Event]] = []
+
+    @tool(effect="pure", name="stay")
+    async def stay(number: int) -> None:
+        event = asyncio.Event()
+        running.append((number, event))
+        try:
+            await event.wait()
+        finally:
+            running.remove((number, event))
+
+    narrow = Bulkhead(concurrency=4, waiting=6)
+    async with in_memory(extensions=[narrow]) as house:
+        for name in ("a", "b", "c"):
+            house.add(stay, name=name)
+        tasks: list[asyncio.Task[Any]] = []
+        for kind, tool_number, which in steps:
+            if kind == "call":
+                caller = Caller(tenant=f"t{which % 3}", agent="a")
+                call = house.call("abc"[tool_number], {"number": tool_number}, caller=caller)
+                tasks.append(asyncio.create_task(call))
+            elif kind == "end" and running:
+                running[which % len(running)][1].set()
+            elif kind == "cancel" and tasks:
+                tasks[which % len(tasks)].cancel()
+            await settled()
+            assert len(running) <= 4
+            assert max(Counter(number for number, _ in running).values(), default=0) <= 2
+        while running:
+            running[0][1].set()
+            await settled()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        [lane] = narrow._lanes.values() or [None]  # pyright: ignore[reportPrivateUsage]
+        if lane is not None:
+            assert (lane.running, lane.busy, lane._all_queued) == (0, {}, 0)  # pyright: ignore[reportPrivateUsage]
+            assert (lane._queues, lane._queued) == ({}, {})  # pyright: ignore[reportPrivateUsage]

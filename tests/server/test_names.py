@@ -38,9 +38,9 @@ def test_whatever_a_list_calls_a_tool_can_be_called(server: Serving, format_: st
     key = key_of(server)
     tools = server.get(f"/v1/tools?format={format_}", key).body["tools"]
     names = [(tool.get("function") or tool)["name"] for tool in tools]
-    assert len(names) == 6
+    assert len(names) == 7
     for name in names:
-        args = {"text": "x"} if name == "echo" else {}
+        args = {"echo": {"text": "x"}, "read_output": {"reference": "x"}}.get(name, {})
         assert server.call(name, args, key=key).status == 200, name
 
 

@@ -22,6 +22,7 @@ from tests.store.entries import entry, pure
 from tests.store.places import FILE, SHARED, open_at
 from toolgate import Caller, Toolgate, tool
 from toolgate.errors import SettingsInvalid, StoreUnavailable
+from toolgate.ledger.state import State
 from toolgate.settings.settings import Settings, Store
 from toolgate.store import postgres as postgres_
 from toolgate.store.journal import TableJournal
@@ -177,7 +178,9 @@ async def test_without_a_record_nothing_runs(fragile: Fragile, tmp_path: Path) -
         await gate.call("send", caller=CALLER)
         assert ran.count("send") == 2
     database = open_at(fragile.url)
-    assert await database.read(on_disk) == ran.count("look")
+    found = await TableJournal(database).entries("acme", limit=2 * CROWD)
+    done = [one for one in found if one.tool == "look" and one.state is State.SUCCEEDED]
+    assert len(done) == ran.count("look")
     await database.close()
 
 

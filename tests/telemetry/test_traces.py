@@ -48,8 +48,6 @@ async def test_a_call_is_a_span_with_one_for_the_gate_and_one_for_the_provider(
             "toolgate.tool": "send",
             "toolgate.tenant": "acme",
             "toolgate.agent": "billing",
-            "toolgate.effect": "irreversible",
-            "toolgate.provider": "python",
             "toolgate.status": "success",
             "toolgate.call_id": output.call_id,
             "toolgate.cached": False,
@@ -58,7 +56,12 @@ async def test_a_call_is_a_span_with_one_for_the_gate_and_one_for_the_provider(
         [provided] = collector.named("toolgate.provider")
         assert decided.parent_span_id == provided.parent_span_id == call.span_id
         assert decided.trace_id == provided.trace_id == call.trace_id
-        assert told(provided)["toolgate.call_id"] == output.call_id
+        assert told(provided) == {
+            "toolgate.tool": "send",
+            "toolgate.provider": "python",
+            "toolgate.effect": "irreversible",
+            "toolgate.call_id": output.call_id,
+        }
         assert "tool_execution_total" in collector.numbers
         assert "tool_execution_duration_seconds_sum" in collector.numbers
         assert b"canary" not in collector.raw

@@ -1,4 +1,4 @@
-"""`toolgate audit`: what is on record, and the proof that nobody has changed it."""
+"""`toolgate audit`: what is on record, and the proof of it."""
 
 import asyncio
 import json as json_text
@@ -10,23 +10,18 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import orjson
 import typer
-from sqlalchemy import Connection
 
-from toolgate.bootstrap import Toolgate, connect
+from toolgate.bootstrap import Toolgate, audit_trail
 from toolgate.cli import show
 from toolgate.cli.administer import administer
 from toolgate.cli.session import Config, Json, ending, load
-from toolgate.store import proof
-from toolgate.store.database import Database
-from toolgate.store.migrate import migrate
-from toolgate.store.seals import Sealer
-from toolgate.tenancy.audit import Anchor, Proof
+from toolgate.tenancy.audit import Anchor, Proof, Trail
 
 T = TypeVar("T")
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="What is on record, and the proof that nobody has changed it.",
+    help="What is on record, and the proof of it.",
 )
 Tenant = Annotated[str, typer.Option("--tenant", help="Only what concerns this tenant.")]
 _TOGETHER = 500
@@ -71,9 +66,8 @@ def list_(
 def anchor(config: Config = None, tenant: Tenant = "", json: Json = False) -> None:
     """Show the newest link of each chain, to be kept where the store's owner cannot write."""
 
-    async def work(database: Database) -> list[Anchor]:
-        await Sealer(database).seal()
-        return await database.read(lambda one: proof.anchors(one, tenant or None))
+    async def work(trail: Trail) -> list[Anchor]:
+        return await trail.anchors(tenant or None)
 
     found = _on_store(config, work, json=json)
     if json:
@@ -94,11 +88,8 @@ def verify(
 ) -> None:
     """Look at every record, seal and page again; exit with 1 where one does not hold."""
 
-    async def work(database: Database) -> Proof:
-        await Sealer(database).seal()
-        return await database.read(
-            lambda one: proof.verify(one, tenant=tenant or None, kept=anchors or ())
-        )
+    async def work(trail: Trail) -> Proof:
+        return await trail.verify(tenant=tenant or None, kept=anchors or ())
 
     found = _on_store(config, work, json=json)
     if json:
@@ -123,35 +114,27 @@ def verify(
 def export(config: Config = None, tenant: Tenant = "", json: Json = False) -> None:
     """Write records and seals as JSON lines, enough for others to verify."""
 
-    async def work(database: Database) -> None:
-        await Sealer(database).seal()
-        await database.read(lambda one: _written(one, tenant or None))
-
-    _on_store(config, work, json=json)
-
-
-def _written(connection: Connection, tenant: str | None) -> None:
     lines: list[str] = []
-    for row in proof.export(connection, tenant):
+
+    def take(row: dict[str, Any]) -> None:
         # ASCII: no reader takes a sign in a name for the end of a line.
         lines.append(json_text.dumps(row, separators=(",", ":")))
         if len(lines) >= _TOGETHER:
             show.line("\n".join(lines))
             lines.clear()
+
+    async def work(trail: Trail) -> None:
+        await trail.export(tenant or None, take)
+
+    _on_store(config, work, json=json)
     if lines:
         show.line("\n".join(lines))
 
 
-def _on_store(config: Path | None, work: Callable[[Database], Awaitable[T]], *, json: bool) -> T:
-    """On the store alone: what is proven does not depend on tools or policies that can be read."""
-
+def _on_store(config: Path | None, work: Callable[[Trail], Awaitable[T]], *, json: bool) -> T:
     async def run() -> T:
-        database = connect(load(config))
-        try:
-            await migrate(database)
-            return await work(database)
-        finally:
-            await database.close()
+        async with audit_trail(load(config)) as trail:
+            return await work(trail)
 
     with ending(json=json):
         return asyncio.run(run())

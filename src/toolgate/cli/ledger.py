@@ -20,7 +20,7 @@ from toolgate.ledger.state import State
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="What agents did; take it back, or settle what nobody knows.",
+    help="Show, take back and settle what agents did.",
 )
 Id = Annotated[str, typer.Argument(help="The call's id.")]
 Why = Annotated[str, typer.Option("--why", help="The reason, for the audit.")]
@@ -101,7 +101,9 @@ def show_(call_id: Id, config: Config = None, tenant: Tenant = TENANT, json: Jso
         entry = await gate.journal.find(tenant, call_id)
         if entry is None:
             raise CallNotFound(call_id)
-        linked = await gate.ledger.search(Which(tenant=tenant, of=call_id))
+        linked = await gate.ledger.search(
+            Which(tenant=tenant, of=call_id, since_ns=entry.started_ns)
+        )
         return shown.whole(entry) | {"linked": [shown.summary(one) for one in linked]}
 
     row = administer(config, work, json=json)

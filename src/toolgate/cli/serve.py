@@ -16,6 +16,7 @@ from toolgate.cli import log
 from toolgate.cli.greeting import OBSERVES, Greeting, greet
 from toolgate.cli.listen import listen
 from toolgate.cli.session import Config, Json, ending, load, warn_of_engines, warn_of_sources
+from toolgate.server.alarm import Alarm
 from toolgate.server.app import App
 from toolgate.server.limits import MAX_CONCURRENT, LimitedProtocol
 from toolgate.settings.settings import Settings
@@ -94,4 +95,5 @@ async def _serve(settings: Settings, listening: socket.socket, *, json: bool) ->
             )
         )
         server.greet = lambda: greet(greeting, json=json)
-        await server.serve(sockets=[listening])
+        with Alarm():
+            await server.serve(sockets=[listening])

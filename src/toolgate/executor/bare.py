@@ -1,11 +1,10 @@
 """Answers without their envelope: the result alone, or the error that the envelope would tell."""
 
-from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
 import msgspec
 
-from toolgate.call import Asked, Failure, Grant, Output, Turn
+from toolgate.call import Asked, Caller, Failure, Output, Turn
 from toolgate.errors import (
     ApprovalPending,
     ExecutionFailed,
@@ -16,8 +15,8 @@ from toolgate.errors import (
     ToolError,
     ToolgateError,
 )
+from toolgate.executor.probing import Perform
 
-Run = Callable[[Grant, dict[str, Any], Turn | None, Asked], Coroutine[Any, Any, Output]]
 _BY_CODE: dict[str, type[ToolgateError]] = {
     kind.code: kind
     for kind in (
@@ -39,11 +38,14 @@ def bare(output: Output) -> Any:
     return output.data
 
 
-def untold(run: Run) -> Run:
+def untold(perform: Perform) -> Perform:
     """The same, and nobody is told what a tool does to the world."""
 
-    async def quiet(grant: Grant, args: dict[str, Any], turn: Turn | None, asked: Asked) -> Output:
-        return msgspec.structs.replace(await run(grant, args, turn, asked), side_effects=())
+    async def quiet(
+        tool: str, args: dict[str, Any], *, caller: Caller, turn: Turn | None, asked: Asked
+    ) -> Output:
+        output = await perform(tool, args, caller=caller, turn=turn, asked=asked)
+        return msgspec.structs.replace(output, side_effects=())
 
     return quiet
 

@@ -7,13 +7,13 @@ import msgspec
 
 from toolgate import clock
 from toolgate.call import PLAINLY, Asked, Call, Grant, Output, Turn, new_call_id
-from toolgate.errors import SettingsInvalid, ToolgateError, UnsupportedProvider
+from toolgate.errors import OutOfTime, SettingsInvalid, ToolgateError, UnsupportedProvider
+from toolgate.executor import recalled
 from toolgate.executor.answer import answer, is_answer
 from toolgate.executor.aside import Aside, told
 from toolgate.executor.bound import Bound
 from toolgate.executor.breaking import Breaking
 from toolgate.executor.bulkhead import Bulkhead
-from toolgate.executor import recalled
 from toolgate.executor.deadline import Deadline, latest_ns
 from toolgate.executor.entries import downstream_key
 from toolgate.executor.extension import Extension, Handler
@@ -69,7 +69,7 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
         people.supersede(journal),  # behind every wait for a person, and before the effect
         *people.outlet(),  # no effect whose event could not be kept
         # before the next decision is made, which may look back at this call
-        *(() if sessions is None else (Remember(sessions, looks_back),)),
+        *(() if sessions is None else (Remember(sessions, looks_back, redactor),)),
         # last before the effect: what is on record is what will be tried
         Record(journal, wait=wait, tell=people.bus.tell, redactor=redactor, recorded=recorded),
         Retry(),  # one record for all attempts; nothing further in tries again
@@ -193,6 +193,12 @@ class Executor:
         provider = self._providers.get(spec.provider)
         if provider is None:
             raise UnsupportedProvider(f"Nothing here runs tools of the kind {spec.provider!r}.")
+        # Of a side effect only: who stood still past its lease may find somebody else at it.
+        if call.downstream_key and not self._record.holds(call.id):
+            raise OutOfTime(
+                f"{spec.name!r} was held up for so long before it began that its claim ran out. "
+                "It did not run here: call it again."
+            )
         try:
             data = await provider.run(call)
         except ToolgateError as error:

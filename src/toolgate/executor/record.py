@@ -55,6 +55,10 @@ class Record(Extension):
         self._redactor = redactor
         self._late = Late()
 
+    def holds(self, call_id: str) -> bool:
+        """Whether nobody else can have taken a call that was begun here."""
+        return self._journal.holds(call_id)
+
     def link(self, inner: Handler) -> Handler:
         """The effect decides whether the record goes before the call or behind it."""
         journal, recorded, ahead = self._journal, self._recorded, self._ahead(inner)
@@ -123,7 +127,13 @@ class Record(Extension):
 
     async def _owned(self, inner: Handler, call: Call, entry: Entry) -> Output:
         """It is ours: run it, and say how it ended."""
-        await self._told(call, entry)
+        try:
+            await self._told(call, entry)
+        except asyncio.CancelledError as error:
+            # Nothing was tried yet.
+            closed = msgspec.structs.replace(entries.ended(entry, call, error), state=State.FAILED)
+            await self._end(call, closed, _PATIENCE)
+            raise
         try:
             output = await inner(call)
         except asyncio.CancelledError as error:

@@ -21,6 +21,7 @@ from toolgate.executor.remembered import scalars
 from toolgate.ledger.history import Past, Sessions, session_of, turn_of
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
+from toolgate.spec.redactor import PLAIN, Redactor
 
 _log = logging.getLogger("toolgate.history")
 # How long it holds up a caller who has stopped waiting.
@@ -35,8 +36,11 @@ class Remember(Extension):
 
     priority = 395
 
-    def __init__(self, sessions: Sessions, wanted: Callable[[], bool]) -> None:
+    def __init__(
+        self, sessions: Sessions, wanted: Callable[[], bool], redactor: Redactor = PLAIN
+    ) -> None:
         self._sessions = sessions
+        self._redactor = redactor
         self._wanted = wanted
         self._late = Late()
 
@@ -61,7 +65,7 @@ class Remember(Extension):
             # What is kept is what will run, whoever else holds the arguments.
             call = msgspec.structs.replace(call, args=dict(call.args))
             try:
-                await self._sessions.begin(_past(call, State.STARTED))
+                await self._sessions.begin(_past(call, State.STARTED, self._redactor))
             except asyncio.CancelledError as error:
                 # It may be kept, but nothing was tried.
                 await self._end(call, State.FAILED, _PATIENCE)
@@ -83,7 +87,7 @@ class Remember(Extension):
 
     def _behind(self, inner: Handler) -> Handler:
         async def run(call: Call) -> Output:
-            past = _past(call, State.FAILED)
+            past = _past(call, State.FAILED, self._redactor)
             try:
                 output = await inner(call)
             except asyncio.CancelledError:
@@ -111,7 +115,7 @@ class Remember(Extension):
             )
 
 
-def _past(call: Call, state: State) -> Past:
+def _past(call: Call, state: State, redactor: Redactor) -> Past:
     caller, turn = call.caller, call.turn
     return Past(
         call_id=call.id,
@@ -120,7 +124,7 @@ def _past(call: Call, state: State) -> Past:
         turn_group=turn_of(caller, turn),
         tool=call.spec.name,
         state=state,
-        args=scalars(call.spec.input_schema.raw, call.args),
+        args=scalars(call.spec.input_schema.raw, call.args, redactor),
         created_ns=call.started_ns,
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from toolgate.ledger.history import Scalar
+from toolgate.spec.redactor import PLAIN, Redactor
 from toolgate.spec.secret import secret_names
 
 _MOST_KEYS = 32
@@ -12,7 +13,9 @@ _MOST_TEXT = 256
 _LEAST, _MOST = -(2**63), 2**64 - 1
 
 
-def scalars(schema: bytes, args: Mapping[str, Any]) -> dict[str, Scalar]:
+def scalars(
+    schema: bytes, args: Mapping[str, Any], redactor: Redactor = PLAIN
+) -> dict[str, Scalar]:
     """Of a call's arguments those that are kept."""
     hidden = secret_names(schema)
     if hidden is None:
@@ -20,7 +23,7 @@ def scalars(schema: bytes, args: Mapping[str, Any]) -> dict[str, Scalar]:
     kept: dict[str, Scalar] = {}
     for name, value in args.items():
         if name not in hidden and _is_kept(name) and _is_kept(value):
-            kept[name] = value
+            kept[name] = redactor.text(value) if type(value) is str else value
             if len(kept) == _MOST_KEYS:
                 break
     return kept

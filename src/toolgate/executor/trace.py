@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from toolgate import clock
-from toolgate.call import Call, Output
+from toolgate.call import Asked, Call, Caller, Output, Turn
 from toolgate.errors import (
     ApprovalPending,
     CallFailed,
@@ -25,6 +25,7 @@ from toolgate.executor import entries
 from toolgate.executor.answer import answer, is_answer
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.meter import BOUNDS, Meter
+from toolgate.executor.probing import Perform
 from toolgate.ledger.journal import Journal
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
@@ -180,6 +181,24 @@ class Trace(Extension):
             _log.error("the refusal of call %s is not on record (%s)", call.id, away.code)
 
 
+def traced(perform: Perform, spans: Spans | None) -> Perform:
+    """The same, with a stretch for the whole call; where nobody traces, the very same."""
+    if spans is None:
+        return perform
+    tracer = spans
+
+    async def run(
+        tool: str, args: dict[str, Any], *, caller: Caller, turn: Turn | None, asked: Asked
+    ) -> Output:
+        told = {"tool": tool, "tenant": caller.tenant, "agent": caller.agent}
+        with tracer.span("toolgate.call", told) as span:
+            output = await perform(tool, args, caller=caller, turn=turn, asked=asked)
+            span.tell(status=output.status, call_id=output.call_id, cached=output.cached)
+            return output
+
+    return run
+
+
 class Provided(Extension):
     """A stretch of its own for the provider, where somebody traces."""
 
@@ -194,7 +213,12 @@ class Provided(Extension):
 
         async def run(call: Call) -> Output:
             spec = call.grant.spec
-            told = {"tool": spec.name, "provider": spec.provider, "call_id": call.id}
+            told = {
+                "tool": spec.name,
+                "provider": spec.provider,
+                "effect": spec.effect.value,
+                "call_id": call.id,
+            }
             with spans.span("toolgate.provider", told):
                 return await inner(call)
 

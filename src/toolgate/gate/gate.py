@@ -25,6 +25,7 @@ from toolgate.gate.policy import ARGS, Health
 from toolgate.gate.recorder import Recorder, exactly
 from toolgate.gate.shared import NoShared
 from toolgate.spec.effect import Effect
+from toolgate.spec.redactor import PLAIN, Redactor
 from toolgate.spec.secret import without_secrets
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
@@ -58,11 +59,12 @@ class Gate:
         *,
         decisions: Decisions | None = None,
         rules: Rules = _USUAL,
+        redactor: Redactor = PLAIN,
     ) -> None:
         self._catalog = catalog
         self._tenancy = tenancy
         self._policy = engines.policy
-        self._recorder = Recorder(decisions or Forgetful())
+        self._recorder = Recorder(decisions or Forgetful(), redactor)
         self._phases = Phases(engines, rules)
         self._rules = rules
         self._shared = None if isinstance(engines.shared, NoShared) else engines.shared

@@ -9,6 +9,7 @@ from toolgate import clock
 from toolgate.call import Action
 from toolgate.gate.decision import Decision, Decisions, Verdict
 from toolgate.gate.policy import ARGS
+from toolgate.spec.redactor import PLAIN, Redactor
 
 # So much of the arguments is kept with a decision; of more, only how much there was.
 _MOST_ARGS = 16_384
@@ -24,8 +25,9 @@ _EXACTLY = (
 class Recorder:
     """Names each decision by its content, so that the same one is kept once."""
 
-    def __init__(self, decisions: Decisions) -> None:
+    def __init__(self, decisions: Decisions, redactor: Redactor = PLAIN) -> None:
         self._decisions = decisions
+        self._redactor = redactor
 
     def note(
         self,
@@ -37,6 +39,8 @@ class Recorder:
         observed: bool = False,
     ) -> str:
         """Keep it soon; returns its id."""
+        if ARGS in asked:
+            asked = asked | {ARGS: self._redactor.value(asked[ARGS])}
         if len(args := written(asked.get(ARGS, {}))) > _MOST_ARGS:
             asked = _without(asked, ARGS) | {"args_omitted": len(args)}
         asked = _bounded(asked)

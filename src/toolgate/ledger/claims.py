@@ -38,7 +38,11 @@ def continued(waited: Entry, intent: Entry, *, now_ns: int, lease_ns: int, owner
         scope=intent.scope,
         key=intent.key,
         approval=intent.approval,
+        # It belongs to the turn that runs it, which need not be the one that asked.
+        session=intent.session,
+        turn_group=intent.turn_group,
         turn_id=intent.turn_id,
+        decision=intent.decision,
     )
     return Begun(entry, Action.RUN)
 

@@ -36,6 +36,10 @@ class Journal(Protocol):
         """
         ...
 
+    def holds(self, call_id: str) -> bool:
+        """Whether a call that was begun here is still ours for sure, as far as can be told here."""
+        ...
+
     async def end(self, entry: Entry) -> Ended:
         """How a started call ended: outcome, result, plan, audit and events in one transaction.
 

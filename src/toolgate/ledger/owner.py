@@ -2,6 +2,8 @@
 
 import os
 
+from toolgate import clock
+
 
 class Owner:
     """A name that no other process has, how long its word holds, and the calls it runs.
@@ -13,4 +15,25 @@ class Owner:
         """`lease` is in seconds."""
         self.name = f"{os.getpid():x}-{os.urandom(4).hex()}"
         self.lease_ns = round(lease * 1e9)
-        self.running: set[str] = set()
+        self.running = Running(self.lease_ns)
+
+
+class Running(dict[str, int]):
+    """Calls, and until when each is surely its owner's, on the monotonic clock."""
+
+    def __init__(self, lease_ns: int) -> None:
+        super().__init__()
+        self._lease_ns = lease_ns
+
+    def add(self, call_id: str, asked_ns: int) -> None:
+        """Its lease began, or was prolonged, not before this was asked for."""
+        self[call_id] = asked_ns + self._lease_ns
+
+    def discard(self, call_id: str) -> None:
+        """Nobody is at it here any more."""
+        self.pop(call_id, None)
+
+    def holds(self, call_id: str) -> bool:
+        """Whether nobody else can have taken it: who stood still for too long finds out here."""
+        until_ns = self.get(call_id)
+        return until_ns is None or clock.monotonic_ns() < until_ns

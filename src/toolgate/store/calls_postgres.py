@@ -33,22 +33,22 @@ class PostgresCalls:
 
     async def begin(self, entry: Entry, *, may_start: bool) -> Begun:
         """Who is cancelled meanwhile does not take the claim back: it is made, or it fails."""
-        claiming = asyncio.ensure_future(self._begin(entry, may_start=may_start))
         try:
-            return await asyncio.shield(claiming)
+            return await self._begin(entry, may_start=may_start)
         except asyncio.CancelledError:
-            if not claiming.done():
-                self._left[entry.call_id] = claiming
-                claiming.add_done_callback(partial(self._forget, entry.call_id))
+            # What was sent may still be done, after the end that the caller writes now. Sent once
+            # more, it is done when that has an answer.
+            claiming = asyncio.create_task(self._begin(entry, may_start=may_start, again=True))
+            self._left[entry.call_id] = claiming
+            claiming.add_done_callback(partial(self._forget, entry.call_id))
             raise
 
-    async def _begin(self, entry: Entry, *, may_start: bool) -> Begun:
-        again = False
+    async def _begin(self, entry: Entry, *, may_start: bool, again: bool = False) -> Begun:
         if may_start and not entry.approval:
             new = started(entry, self._owner, 0, self._ttl_ns)
             values = row_of(new)
             told = outbox_values(new, clock.unix_ns()) if self._outbox else None
-            rows, again = await self._database.run(
+            rows, twice = await self._database.run(
                 CLAIMS[told is not None], values if told is None else (*values, *told)
             )
             if rows:
@@ -56,6 +56,7 @@ class PostgresCalls:
                 lease_ns, expires_ns = rows[0]
                 new = msgspec.structs.replace(new, lease_ns=lease_ns, expires_ns=expires_ns)
                 return Begun(new, Action.RUN)
+            again = again or twice
         terms = Terms(self._owner, self._ttl_ns, self._outbox, may_start, again)
         return await self._database.write(lambda connection: claim(connection, entry, terms))
 

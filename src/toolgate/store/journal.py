@@ -10,6 +10,7 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolgate import clock
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended
 from toolgate.ledger.machine import Action
@@ -70,10 +71,15 @@ class TableJournal:
 
     async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
         """One transaction: the claim and the intent, or what is there already."""
+        asked_ns = clock.monotonic_ns()
         begun = await self._calls.begin(entry, may_start=may_start)
         if begun.action in _OURS:
-            self.owner.running.add(begun.entry.call_id)
+            self.owner.running.add(begun.entry.call_id, asked_ns)
         return begun
+
+    def holds(self, call_id: str) -> bool:
+        """By what this process was last told of its lease."""
+        return self.owner.running.holds(call_id)
 
     async def end(self, entry: Entry) -> Ended:
         """Only its owner can end it, only as long as it is, and only once."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolgate import clock
 from toolgate.ledger.claims import stepped, taken, undoing
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun
@@ -17,6 +18,7 @@ from toolgate.store.budgets import charge
 from toolgate.store.claiming import by_id, write
 from toolgate.store.database import Database
 from toolgate.store.moment import now_ns
+from toolgate.store.records import OPEN_STATES
 from toolgate.store.records import tool_execution_log as log
 from toolgate.store.rows import entries_of
 from toolgate.store.text import storable
@@ -55,7 +57,8 @@ class TableLedger:
         def work(connection: Connection) -> list[Entry]:
             rows = connection.execute(
                 sa.select(log)
-                .where(log.c.state.in_(_OPEN), log.c.lease_ns <= now_ns(connection))
+                # In the words of the index, or SQLite would look at every row.
+                .where(sa.text(OPEN_STATES), log.c.lease_ns <= now_ns(connection))
                 .order_by(log.c.lease_ns)
                 .limit(max(limit, 0) + _UNREADABLE)
             )
@@ -70,7 +73,7 @@ class TableLedger:
             rows = connection.execute(
                 sa.select(log)
                 .where(
-                    log.c.state == State.UNKNOWN.value,
+                    sa.text("state = 'unknown'"),
                     log.c.recovery == Recovery.PROBED.value,
                 )
                 .order_by(log.c.ended_ns.desc())
@@ -95,7 +98,8 @@ class TableLedger:
             done = self._put(connection, found, begun.entry, now, change)
             return begun if done else _not(found)
 
-        return self._held(await self._database.write(work))
+        asked_ns = clock.monotonic_ns()
+        return self._held(await self._database.write(work), asked_ns)
 
     async def start(self, entry: Entry) -> bool:
         """From here on it may have happened."""
@@ -115,7 +119,8 @@ class TableLedger:
             done = self._put(connection, found, begun.entry, now, "call.undo", who, why)
             return begun if done else _not(found)
 
-        return self._held(await self._database.write(work))
+        asked_ns = clock.monotonic_ns()
+        return self._held(await self._database.write(work), asked_ns)
 
     async def undone(self, entry: Entry, *, done: bool, why: str = "") -> bool:
         """What failed can be tried again."""
@@ -145,11 +150,13 @@ class TableLedger:
     async def renew(self) -> int:
         """One statement for all that run here."""
         running = sorted(self._owner.running)
+        asked_ns = clock.monotonic_ns()
 
-        def work(connection: Connection) -> int:
+        def work(connection: Connection) -> list[str]:
             now = now_ns(connection)
-            return sum(
-                connection.execute(
+            renewed: list[str] = []
+            for first in range(0, len(running), _TOGETHER):
+                renewed += connection.execute(
                     log.update()
                     .where(
                         log.c.call_id.in_(running[first : first + _TOGETHER]),
@@ -158,11 +165,16 @@ class TableLedger:
                         log.c.lease_ns.is_not(None),
                     )
                     .values(lease_ns=now + self._owner.lease_ns)
-                ).rowcount
-                for first in range(0, len(running), _TOGETHER)
-            )
+                    .returning(log.c.call_id)
+                ).scalars()
+            return renewed
 
-        return await self._database.write(work) if running else 0
+        renewed = await self._database.write(work) if running else []
+        for call_id in renewed:
+            # What has ended meanwhile does not come back.
+            if call_id in self._owner.running:
+                self._owner.running.add(call_id, asked_ns)
+        return len(renewed)
 
     async def _step(self, entry: Entry, event: Event, **told: str) -> bool:
         """What the event makes of the row; `why` it failed is kept with it."""
@@ -198,9 +210,9 @@ class TableLedger:
             charge(connection, entry.charges)
         return True
 
-    def _held(self, begun: Begun) -> Begun:
+    def _held(self, begun: Begun, asked_ns: int) -> Begun:
         if begun.action in _OURS:
-            self._owner.running.add(begun.entry.call_id)
+            self._owner.running.add(begun.entry.call_id, asked_ns)
         return begun
 
 
@@ -219,6 +231,10 @@ def _found(connection: Connection, which: Which) -> list[Entry]:
     ):
         if wanted:
             asked = asked.where(column == storable(wanted))
+    for index, wanted in (("turn_group <> ''", which.turn_group), ("chain_id <> ''", which.chain)):
+        if wanted:
+            # Nothing new, but what the index says of itself: without it SQLite leaves it alone.
+            asked = asked.where(sa.text(index))
     if which.of:
         of = storable(which.of)
         asked = asked.where((log.c.again_of == of) | (log.c.undo_of == of))

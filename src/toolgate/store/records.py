@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from toolgate.store.metadata import Json, Moment, metadata
 
-_OPEN = "state IN ('claimed', 'started', 'compensating')"
+OPEN_STATES = "state IN ('claimed', 'started', 'compensating')"
 
 tool_execution_log = sa.Table(
     "tool_execution_log",
@@ -67,15 +67,24 @@ tool_execution_log = sa.Table(
     sa.Index(
         "ix_tool_execution_log_open",
         "lease_ns",
-        sqlite_where=sa.text(_OPEN),
-        postgresql_where=sa.text(_OPEN),
+        sqlite_where=sa.text(OPEN_STATES),
+        postgresql_where=sa.text(OPEN_STATES),
     ),
     sa.Index(
         "ix_tool_execution_log_turn",
         "tenant_id",
         "turn_group",
+        "created_ns",
         sqlite_where=sa.text("turn_group <> ''"),
         postgresql_where=sa.text("turn_group <> ''"),
+    ),
+    sa.Index(
+        "ix_tool_execution_log_chain",
+        "tenant_id",
+        "chain_id",
+        "created_ns",
+        sqlite_where=sa.text("chain_id <> ''"),
+        postgresql_where=sa.text("chain_id <> ''"),
     ),
     # What an operator has to settle.
     sa.Index(

@@ -1,7 +1,7 @@
 """Who changed, did or was refused what, when and why. Written with it, or neither is."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
 
 import msgspec
 
@@ -68,3 +68,19 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     def holds(self) -> bool:
         """Whether nothing was changed, as far as the chain and the anchors can tell."""
         return not self.problems
+
+
+class Trail(Protocol):
+    """The audit log of a store, to be proven and handed out."""
+
+    async def anchors(self, tenant: str | None = None) -> list[Anchor]:
+        """The newest link of each chain."""
+        ...
+
+    async def verify(self, *, tenant: str | None = None, kept: Collection[str] = ()) -> Proof:
+        """Look at everything again. `kept`: anchors that have to be in a chain."""
+        ...
+
+    async def export(self, tenant: str | None, take: Callable[[dict[str, Any]], None]) -> None:
+        """Hand out records and seals, each seal behind its records."""
+        ...

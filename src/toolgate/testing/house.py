@@ -6,10 +6,14 @@ from types import MappingProxyType
 from typing import Any
 
 from toolgate.catalog.catalog import Catalog
+from toolgate.executor.budget import Budget
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
 from toolgate.executor.people import People
 from toolgate.executor.provider import Provider
+from toolgate.executor.purses import Purses
+from toolgate.executor.rate import Rate
+from toolgate.executor.usage import Usage
 from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.decision import Decisions
 from toolgate.gate.gate import Gate
@@ -19,8 +23,10 @@ from toolgate.ledger.ledger import Ledger
 from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime
 from toolgate.tenancy.directory import Directory, RelationWriter
+from toolgate.tenancy.plan import Plan
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.testing.approvals import MemoryApprovals
+from toolgate.testing.budgets import MemoryBudgets
 from toolgate.testing.directory import MemoryDirectory
 from toolgate.testing.journal import MemoryJournal
 from toolgate.testing.ledger import MemoryLedger
@@ -49,6 +55,10 @@ async def in_memory(
     """
     journal = journal or MemoryJournal()
     beside = journal if isinstance(journal, MemoryJournal) else MemoryJournal()
+    budgets = MemoryBudgets(beside.owner)
+    beside.charge = budgets.charge
+    purses = Purses(budgets)
+    purses.start()
     python = PythonProvider()
     people = People(
         approvals or MemoryApprovals(beside),
@@ -56,7 +66,15 @@ async def in_memory(
         world=lambda: tenancy.world,
     )
     chain = (
-        *built_in(journal=journal, people=people, wait=_WAIT),
+        *built_in(
+            journal=journal,
+            people=people,
+            wait=_WAIT,
+            limits=(
+                Rate(lambda: tenancy.world),
+                Budget(purses, lambda: tenancy.world, default_plan=Plan.ENTERPRISE),
+            ),
+        ),
         *extensions,
     )
     executor = Executor({"python": python, **providers}, chain, default_timeout=_TIMEOUT)
@@ -80,11 +98,13 @@ async def in_memory(
         people=people,
         ledger=ledger or MemoryLedger(beside),
         decisions=decisions,
+        usage=Usage(budgets, purses, lambda: tenancy.world, default_plan=Plan.ENTERPRISE),
     )
     house.add(*functions)
     try:
         yield house
     finally:
         await executor.close()
+        await purses.close()
         people.bus.close()
         python.close()

@@ -44,13 +44,20 @@ class MemoryJournal:
         self.keys: dict[tuple[str, str, str], str] = {} if beside is None else beside.keys
         self._ttl_ns = round(ttl * 1e9)
         self.approvals = approvals
+        # What a side effect cost is told to the budgets with its end.
+        self.charge: Callable[[Sequence[tuple[str, int]]], None] | None = None
 
     async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
         """Claim the key and keep the intent, or say what is there already."""
+        asked_ns = clock.monotonic_ns()
         begun = self._claimed(entry, may_start=may_start)
         if begun.action in _OURS:
-            self.owner.running.add(begun.entry.call_id)
+            self.owner.running.add(begun.entry.call_id, asked_ns)
         return begun
+
+    def holds(self, call_id: str) -> bool:
+        """By what this owner was last told of its lease."""
+        return self.owner.running.holds(call_id)
 
     async def end(self, entry: Entry) -> Ended:
         """Only its owner can end it, only as long as it is, and only once."""
@@ -76,6 +83,8 @@ class MemoryJournal:
                 undo_until_ns=None if window is None else now + round(window * 1e9),
             )
         )
+        if self.charge is not None:
+            self.charge(entry.charges)
         return Ended(accepted=True, wanted_by=found.wanted_by)
 
     async def find(self, tenant: str, call_id: str) -> Entry | None:

@@ -126,12 +126,13 @@ class MemoryLedger:
         ]
         for entry in renewed:
             self._journal.put(msgspec.structs.replace(entry, lease_ns=lease_ns))
+            self._owner.running.add(entry.call_id, clock.monotonic_ns())
         return len(renewed)
 
     def _held(self, begun: Begun) -> Begun:
         self._journal.put(begun.entry)
         if begun.action in _OURS:
-            self._owner.running.add(begun.entry.call_id)
+            self._owner.running.add(begun.entry.call_id, clock.monotonic_ns())
         return begun
 
     def _step(self, entry: Entry, event: Event, why: str = "") -> bool:

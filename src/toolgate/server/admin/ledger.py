@@ -58,7 +58,9 @@ async def show_call(desk: Desk, _: OfTenant) -> Any:
     entry = await desk.gate.journal.find(tenant, call_id)
     if entry is None:
         raise CallNotFound(call_id)
-    linked = await desk.gate.ledger.search(Which(tenant=tenant, of=call_id))
+    linked = await desk.gate.ledger.search(
+        Which(tenant=tenant, of=call_id, since_ns=entry.started_ns)
+    )
     return shown.whole(entry) | {"linked": [shown.summary(one) for one in linked]}
 
 

@@ -99,10 +99,18 @@ def _calls() -> None:
     op.create_index(
         "ix_tool_execution_log_turn",
         "tool_execution_log",
-        ["tenant_id", "turn_group"],
+        ["tenant_id", "turn_group", "created_ns"],
         unique=False,
         sqlite_where=sa.text("turn_group <> ''"),
         postgresql_where=sa.text("turn_group <> ''"),
+    )
+    op.create_index(
+        "ix_tool_execution_log_chain",
+        "tool_execution_log",
+        ["tenant_id", "chain_id", "created_ns"],
+        unique=False,
+        sqlite_where=sa.text("chain_id <> ''"),
+        postgresql_where=sa.text("chain_id <> ''"),
     )
     op.create_index(
         "ix_tool_execution_log_unknown",
