@@ -23,6 +23,8 @@ from toolgate import errors
 from toolgate.catalog.catalog import Catalog
 from toolgate.cli.main import COMMANDS, app
 from toolgate.errors import ApprovalPending, CallFailed, Superseded, ToolgateError
+from toolgate.executor.report import Report
+from toolgate.executor.settling import Settling
 from toolgate.gate.decision import Explanation
 from toolgate.ledger.journal import Journal
 from toolgate.server.admin.routes import ROUTES
@@ -40,6 +42,8 @@ ROOMS: dict[str, type] = {
     "gate.journal": Journal,
     "gate.toolbox(…)": Toolbox,
     "gate.explain(…)": Explanation,
+    "gate.undo(…)": Report,
+    "gate.settling": Settling,
 }
 # What a caller gets as an answer instead of an error.
 OUTPUTS = (CallFailed, ApprovalPending, Superseded)

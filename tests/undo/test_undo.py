@@ -8,6 +8,7 @@ from tests.house import until
 from tests.undo.shop import FOREIGN, GROUP, ME, OTHER, Shop, entry_of, lost, state_of
 from toolgate import Caller, clock
 from toolgate.errors import CallNotFound, InvalidRequest
+from toolgate.executor import recalled
 from toolgate.executor.report import Report
 from toolgate.ledger.state import State
 from toolgate.runtime import Runtime
@@ -295,3 +296,13 @@ async def test_an_operator_takes_back_with_the_roles_that_the_caller_had(
     assert shop.effects == [("pay", 1)]
     await house.tenancy.set_layer("kept", None, role="clerk", tenant="acme")
     assert (await house.undo_for("acme", who="root", why="complaint", call_id=one)).ok
+
+
+@pytest.mark.req("S4")
+async def test_without_the_guard_another_agent_would_take_it_back(
+    house: Runtime, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [one] = await paid(house, 1)
+    monkeypatch.setattr(recalled, "is_of", lambda *_: True)
+    assert (await house.undo(caller=OTHER, call_id=one)).ok
+    assert shop.effects == [("pay", 1), ("refund", "p1")]

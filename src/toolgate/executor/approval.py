@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from toolgate import clock
-from toolgate.call import Call, Caller, Grant, Output, Turn
+from toolgate.call import Call, Caller, Grant, Output, Turn, new_call_id
 from toolgate.errors import ApprovalDenied, ApprovalPending, ToolgateError
 from toolgate.executor import entries
 from toolgate.executor.bus import Bus
@@ -110,6 +110,9 @@ class Ask(Extension):
                 call = msgspec.structs.replace(call, began_ns=now, until_ns=now + own_ns)
                 rest = Deadline().link(inner)
             approval = found.approval
+            if call.id == approval.call_id:
+                # That one waits on record. Attempts at it have ids of their own until one begins.
+                call = msgspec.structs.replace(call, id=new_call_id(call.started_ns))
             match found.word:
                 case Word.ON_RECORD:
                     return await rest(msgspec.structs.replace(call, may_start=False))
@@ -118,12 +121,12 @@ class Ask(Extension):
                 case Word.WAIT:
                     raise _pending(approval)
                 case Word.GO:
-                    call = msgspec.structs.replace(call, id=approval.call_id, approval=approval.id)
+                    pass
             try:
-                return await rest(call)
+                return await rest(msgspec.structs.replace(call, approval=approval.id))
             except ToolgateError as error:
                 # It is on record under the id that it waited by.
-                error.call_id = error.call_id or call.id
+                error.call_id = error.call_id or approval.call_id
                 raise
 
         return run

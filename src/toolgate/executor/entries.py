@@ -102,7 +102,11 @@ def intent(call: Call, raw: bytes, redactor: Redactor = PLAIN) -> Entry:
 
 def task_of(caller: Caller) -> bytes:
     """What a later decision needs to know of a caller, beside its names."""
-    plain = not (caller.roles or caller.delegation) and caller.context == NO_CONTEXT
+    context = caller.context
+    plain = not (caller.roles or caller.delegation) and (
+        # Comparing takes time, and nearly nobody has one.
+        context is NO_CONTEXT or context == NO_CONTEXT
+    )
     try:
         return b"" if plain else _encode(caller)
     except UnicodeEncodeError:

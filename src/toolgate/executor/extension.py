@@ -93,7 +93,7 @@ def _before_and_after(before: Hook | None, after: Hook | None, inner: Handler) -
                 return _answered(call, answer)
         output = await inner(call)
         if after is not None:
-            other = await after(output.call_id == call.id, call, output)
+            other = await after(has_run(call, output), call, output)
             if other is not None:
                 return _named(other, output.call_id)
         return output
@@ -143,6 +143,15 @@ def _is_true(error: ToolgateError, *, ran: bool | None) -> bool:
 def _answered(call: Call, answer: Output) -> Output:
     """Inside the chain an Output bears its call's id once the tool has run, and not before."""
     return _named(answer, "") if answer.call_id == call.id else answer
+
+
+def has_run(call: Call, output: Output) -> bool:
+    """Whether the tool has run for this call. One that a person agreed to runs under the id that
+    it waited by.
+    """
+    if output.call_id == call.id:
+        return True
+    return bool(call.approval and output.call_id) and not output.cached
 
 
 def _named(output: Output, call_id: str) -> Output:

@@ -14,7 +14,7 @@ import msgspec
 from toolgate.call import Call, Output
 from toolgate.errors import StoreUnavailable
 from toolgate.executor.deadline import is_overdue
-from toolgate.executor.extension import Extension, Handler
+from toolgate.executor.extension import Extension, Handler, has_run
 from toolgate.executor.late import Late
 from toolgate.executor.outcome import outcome
 from toolgate.executor.remembered import scalars
@@ -131,7 +131,7 @@ def _past(call: Call, state: State, redactor: Redactor) -> Past:
 
 def _state(call: Call, output: Output) -> State:
     """An Output that does not bear the call's id was not made by the tool, which did not run."""
-    return State.SUCCEEDED if output.call_id == call.id else State.FAILED
+    return State.SUCCEEDED if has_run(call, output) else State.FAILED
 
 
 def _not_in_time(call: Call) -> StoreUnavailable:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from toolgate.call import Call, Caller, Output, Turn, new_call_id
+from toolgate.call import Call, Caller, Output, Turn
 from toolgate.errors import InvalidRequest, Superseded
 from toolgate.executor import entries
 from toolgate.executor.deadline import is_overdue
@@ -68,9 +68,6 @@ class Supersede(Extension):
             f"Newer messages came before {call.spec.name!r}, which cannot be taken back. Nothing "
             "ran: read them first."
         )
-        if call.approval:
-            # The call that waits goes on waiting, approved: this attempt at it is another.
-            call = msgspec.structs.replace(call, id=new_call_id(call.started_ns))
         entry = entries.plain_entry(call, entries.written(call), State.STARTED)
         closed = entries.ended(entry, call, error)
         self._journal.note(msgspec.structs.replace(closed, state=State.SUPERSEDED))

@@ -13,7 +13,7 @@ from toolgate.ledger.journal import Begun, Ended
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
 from toolgate.store.claiming import Terms, by_id, claim, started
-from toolgate.store.database import Statements
+from toolgate.store.database import Ran, Statements
 from toolgate.store.ending import ending_values, guard_values, window_ns
 from toolgate.store.rows import row_of
 from toolgate.store.statements import BEFORE, CLAIMS, ENDS
@@ -29,36 +29,36 @@ class PostgresCalls:
         self._ttl_ns = ttl_ns
         self._outbox = outbox
         # Claims whose caller went away while they were made.
-        self._left: dict[str, asyncio.Task[Begun]] = {}
+        self._left: dict[str, asyncio.Task[Ran]] = {}
 
     async def begin(self, entry: Entry, *, may_start: bool) -> Begun:
         """Who is cancelled meanwhile does not take the claim back: it is made, or it fails."""
-        try:
-            return await self._begin(entry, may_start=may_start)
-        except asyncio.CancelledError:
-            # What was sent may still be done, after the end that the caller writes now. Sent once
-            # more, it is done when that has an answer.
-            claiming = asyncio.create_task(self._begin(entry, may_start=may_start, again=True))
-            self._left[entry.call_id] = claiming
-            claiming.add_done_callback(partial(self._forget, entry.call_id))
-            raise
-
-    async def _begin(self, entry: Entry, *, may_start: bool, again: bool = False) -> Begun:
+        again = False
         if may_start and not entry.approval:
             new = started(entry, self._owner, 0, self._ttl_ns)
-            values = row_of(new)
-            told = outbox_values(new, clock.unix_ns()) if self._outbox else None
-            rows, twice = await self._database.run(
-                CLAIMS[told is not None], values if told is None else (*values, *told)
-            )
+            try:
+                rows, again = await self._claimed(new)
+            except asyncio.CancelledError:
+                # What was sent may still be done, after the end that the caller writes now. Sent
+                # once more, it is done when that has an answer.
+                claiming = asyncio.create_task(self._claimed(new))
+                self._left[entry.call_id] = claiming
+                claiming.add_done_callback(partial(self._forget, entry.call_id))
+                raise
             if rows:
                 crash_here("CP4")
                 lease_ns, expires_ns = rows[0]
                 new = msgspec.structs.replace(new, lease_ns=lease_ns, expires_ns=expires_ns)
                 return Begun(new, Action.RUN)
-            again = again or twice
         terms = Terms(self._owner, self._ttl_ns, self._outbox, may_start, again)
         return await self._database.write(lambda connection: claim(connection, entry, terms))
+
+    async def _claimed(self, new: Entry) -> Ran:
+        values = row_of(new)
+        told = outbox_values(new, clock.unix_ns()) if self._outbox else None
+        return await self._database.run(
+            CLAIMS[told is not None], values if told is None else (*values, *told)
+        )
 
     async def end(self, entry: Entry) -> Ended:
         """Only its owner can end it, only as long as it is, and only once."""
@@ -94,7 +94,7 @@ class PostgresCalls:
             return Ended(accepted=False)
         return Ended(accepted=True, wanted_by=found.wanted_by)
 
-    def _forget(self, call_id: str, claiming: "asyncio.Task[Begun]") -> None:
+    def _forget(self, call_id: str, claiming: "asyncio.Task[Ran]") -> None:
         self._left.pop(call_id, None)
         if not claiming.cancelled():
             # Nobody is there to hear of it; the row, if there is one, is found when its lease ends.
