@@ -42,6 +42,10 @@ chaos: $(VENV)/.dev
 	    tests/gate/test_races.py tests/gate/test_away.py tests/engines/test_gone.py \
 	    tests/engines/test_relations_away.py tests/engines/test_spicedb_away.py || exit 1; \
 	done
+	@$(ONCE) $(BIN)/python -m pytest -q -n 2 -o timeout=3600 tests/ledger/test_machine.py tests/once
+# How long the proofs of once-only are at their longest; CI runs shorter ones.
+ONCE := TOOLGATE_CHAOS=1 TOOLGATE_ONCE_KEYS=10000 TOOLGATE_ONCE_KILLS=50 \
+  TOOLGATE_ONCE_RANDOM_KILLS=300 TOOLGATE_ONCE_STALLS=500 TOOLGATE_ONCE_RESTART_SECONDS=120
 
 docs: $(VENV)/.dev
 	@$(BIN)/python -m scripts.reference

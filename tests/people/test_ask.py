@@ -221,6 +221,44 @@ async def test_many_calls_at_once_on_one_approval_run_once(gate: Toolgate) -> No
     assert not [one for one in outputs if isinstance(one, Exception)]
 
 
+async def test_attempts_of_one_turn_on_one_approval_share_its_answer(gate: Toolgate) -> None:
+    first = await gate.call("pay", {"to": "bob"}, caller=ANN, turn=TURN)
+    await gate.approvals.approve(id_of(first), by="boss")
+    outputs = await asyncio.gather(
+        *(gate.call("pay", {"to": "bob"}, caller=ANN, turn=TURN, wait_s=20) for _ in range(8))
+    )
+    assert {(one.data, one.call_id) for one in outputs} == {("paid bob", first.call_id)}
+    assert [one.cached for one in outputs].count(False) == 1
+    assert len(ran) == 1
+
+
+async def test_an_attempt_that_is_given_up_does_not_end_the_one_that_runs(gate: Toolgate) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    @tool(effect="irreversible", requires_approval=True)
+    async def slow() -> str:
+        """Take long."""
+        begun.set()
+        await go.wait()
+        return "done"
+
+    gate.add(slow)
+    first = await gate.call("slow", caller=ANN, turn=TURN)
+    await gate.approvals.approve(id_of(first), by="boss")
+    running, twin = (
+        asyncio.create_task(gate.call("slow", caller=ANN, turn=TURN, wait_s=20)) for _ in range(2)
+    )
+    await begun.wait()
+    await asyncio.sleep(0)
+    twin.cancel()
+    go.set()
+    outputs = await asyncio.gather(running, twin, return_exceptions=True)
+    assert [one.data for one in outputs if isinstance(one, Output)] == ["done"]
+    entry = await gate.journal.find("acme", first.call_id)
+    assert entry is not None
+    assert entry.state is State.SUCCEEDED
+
+
 async def test_two_who_approve_in_the_same_moment_approve_once(gate: Toolgate) -> None:
     id_ = await pending(gate)
     words = await asyncio.gather(

@@ -10,6 +10,7 @@ from toolgate import Caller, clock
 from toolgate.errors import CallNotFound, InvalidRequest
 from toolgate.executor import recalled
 from toolgate.executor.report import Report
+from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
 from toolgate.runtime import Runtime
 from toolgate.tenancy.layer import Layer
@@ -303,6 +304,10 @@ async def test_without_the_guard_another_agent_would_take_it_back(
     house: Runtime, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [one] = await paid(house, 1)
-    monkeypatch.setattr(recalled, "is_of", lambda *_: True)
+
+    def anybody(_entry: Entry, _caller: Caller) -> bool:
+        return True
+
+    monkeypatch.setattr(recalled, "is_of", anybody)
     assert (await house.undo(caller=OTHER, call_id=one)).ok
     assert shop.effects == [("pay", 1), ("refund", "p1")]
