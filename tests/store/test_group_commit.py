@@ -1,3 +1,4 @@
+# pyright: reportPrivateUsage=false
 """One commit for many: what was acknowledged is on disk, for everyone, also after a kill."""
 
 import asyncio
@@ -8,11 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection
 
 from tests.store.child import child
 from tests.store.entries import entry
 from tests.store.places import busy
+from toolgate.store import sqlite
+from toolgate.store.jobs import Answer, Job
 from toolgate.store.journal import TableJournal
 from toolgate.store.migrate import migrate
 from toolgate.store.sqlite import Sqlite
@@ -84,6 +87,8 @@ WRITING = """
 import asyncio, sys
 from pathlib import Path
 from tests.store.entries import entry
+from toolgate.store import sqlite
+from toolgate.store.jobs import Answer, Job
 from toolgate.store.journal import TableJournal
 from toolgate.store.migrate import migrate
 from toolgate.store.sqlite import Sqlite
