@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolgate import Call, Caller, Extension, Output, Priority, clock, tool
+from toolgate import Call, Caller, Extension, Output, Priority, ToolError, clock, tool
 from toolgate.errors import OutOfTime, StoreUnavailable
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended
@@ -181,3 +181,35 @@ async def test_without_a_look_at_its_lease_it_would_begin(monkeypatch: pytest.Mo
     async with in_memory(pay, journal=Stalled(stand_still)) as gate:
         await gate.call("pay", caller=ME)
     assert ran == ["pay"], "the guard is what the test above stands on"
+
+
+@pytest.mark.req("S3")
+@pytest.mark.parametrize(
+    ("effect", "state"), [("irreversible", "unknown"), ("idempotent", "failed")]
+)
+async def test_an_attempt_that_fails_says_nothing_about_the_one_before_it(
+    effect: Any, state: str
+) -> None:
+    reached, beside = asyncio.Event(), MemoryJournal(lease=0.01)
+    fails = False
+
+    @tool(effect=effect, downstream_key={"header": "Idempotency-Key"})
+    async def send() -> None:
+        if fails:
+            raise ToolError("out of stock")
+        reached.set()
+        await asyncio.Event().wait()
+
+    journal = MemoryJournal(lease=0.01, beside=beside)
+    async with in_memory(send, journal=beside) as first, in_memory(send, journal=journal) as second:
+        lost = asyncio.create_task(first.call("send", caller=ME, idempotency_key="k"))
+        await reached.wait()
+        fails = True
+        # It waits for its twin's lease to end, and takes over.
+        output = await second.call("send", caller=ME, idempotency_key="k", wait_s=5)
+        assert output.error is not None
+        [entry] = journal.calls
+        assert (str(entry.state), entry.fence) == (state, 2)
+        lost.cancel()
+        await asyncio.gather(lost, return_exceptions=True)
+        assert str(journal.calls[0].state) == state

@@ -254,7 +254,7 @@ async def test_an_intent_whose_caller_leaves_is_ended_after_it_began(tmp_path: P
     async with opened(tmp_path) as database:
         journal = TableJournal(database)
         intent = entry()
-        over = msgspec.structs.replace(intent, state=State.FAILED)
+        over = msgspec.structs.replace(intent, state=State.FAILED, fence=1)
         async with busy(database):
             beginning = asyncio.ensure_future(journal.begin(intent))
             await asyncio.sleep(0)

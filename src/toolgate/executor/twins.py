@@ -43,6 +43,9 @@ class Twins:
                 await self._ended(twin, min(pause, left))
                 pause = min(2 * pause, _LATER)
                 twin = await self._journal.find(intent.tenant, twin.call_id)
+                if twin is not None and _looks_lost(twin):
+                    # The store knows for sure, and says whose it is now.
+                    break
 
     def owned(self, entry: Entry) -> None:
         """It runs here from now on."""
@@ -62,3 +65,8 @@ class Twins:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(most):
                 await running.wait()
+
+
+def _looks_lost(twin: Entry) -> bool:
+    """Whether its lease is over, by a clock that need not be the store's."""
+    return twin.lease_ns is not None and clock.unix_ns() >= twin.lease_ns
