@@ -1,50 +1,38 @@
 """Puts the house together. The only file that names concrete adapters."""
 
 import asyncio
-import contextlib
 import logging
 import os
 import sys
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Literal, Self, TypeVar
 
-from toolgate import configuration, watching, wiring
+from toolgate import configuration, recording, upkeep, watching, wiring
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.source import Source
-from toolgate.engines.keeper import Keeper
-from toolgate.errors import CatalogError, SettingsInvalid, StoreError
+from toolgate.errors import SettingsInvalid
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
 from toolgate.executor.people import People
 from toolgate.executor.provider import Provider
-from toolgate.executor.recovery import renewing
 from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.gate import Gate
 from toolgate.gate.policy import HISTORY
-from toolgate.ledger.events import MOST_WAITING
 from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime
 from toolgate.settings.secrets import known_secrets
 from toolgate.settings.settings import Settings
-from toolgate.sinks.publisher import Publisher
 from toolgate.sources.database import DatabaseSource
 from toolgate.sources.files import FileSource
 from toolgate.sources.http import HttpSource
 from toolgate.spec.redactor import Redactor
 from toolgate.store.announced import Announced
-from toolgate.store.approvals import TableApprovals
 from toolgate.store.catalog import CatalogTable, Row
 from toolgate.store.database import Database
-from toolgate.store.decisions import TableDecisions
 from toolgate.store.directory import TableDirectory
-from toolgate.store.history import TableHistory
-from toolgate.store.journal import TableJournal
-from toolgate.store.ledger import TableLedger
 from toolgate.store.migrate import migrate, state
-from toolgate.store.outbox import TableOutbox
-from toolgate.store.outputs import TableOutputs
 from toolgate.store.sqlite import Sqlite
 from toolgate.store.trail import TableTrail
 from toolgate.tenancy.audit import Trail
@@ -53,11 +41,6 @@ from toolgate.tools.table import default_catalog, functions
 from toolgate.watching import Watched
 
 log = logging.getLogger("toolgate")
-# How soon a change that another process made is seen here.
-_REFRESH = 0.5
-_REFRESH_SECONDS = 5.0
-_PROBE = 1.0
-_EXPIRE = 5.0
 
 
 T = TypeVar("T", bound=Runtime)
@@ -94,34 +77,14 @@ async def _assembled(
     await migrate(database)
     watch = watching.begin(settings, database, stack)
 
-    journal = TableJournal(
-        database,
-        lease=settings.toolbox.lease,
-        ttl=settings.toolbox.default_idempotency_ttl,
-        outbox=bool(settings.events.url),
-    )
-    journal.start()
-    stack.push_async_callback(journal.close)
-    ledger = TableLedger(database, journal.owner, outbox=bool(settings.events.url))
-    _keep_doing(renewing(ledger, settings.toolbox.lease), stack)
-    decisions = TableDecisions(database)
-    decisions.start()
-    stack.push_async_callback(decisions.close)
-    history = TableHistory(database)
-    stack.push_async_callback(history.close)
-
-    outputs = TableOutputs(database, ttl=settings.toolbox.blob_ttl)
-    outputs.start()
-    stack.push_async_callback(outputs.close)
-
+    kept = recording.records(settings, database, stack)
+    journal, outputs, publisher = kept.journal, kept.outputs, kept.publisher
     limits = wiring.limits(settings, database, journal.owner, lambda: tenancy.world, stack)
     redactor = Redactor(known_secrets(settings, os.environ))
     python = PythonProvider(functions(outputs), concurrency=settings.limits.concurrency)
     stack.callback(python.close)
-    approvals = TableApprovals(database, outbox=bool(settings.events.url))
-    publisher = _publisher(settings, database, stack)
     people = People(
-        approvals,
+        kept.approvals,
         decide=lambda: gate.decide,
         world=lambda: tenancy.world,
         mode=settings.approvals.mode,
@@ -134,7 +97,7 @@ async def _assembled(
             journal=journal,
             people=people,
             wait=settings.toolbox.default_wait,
-            sessions=history,
+            sessions=kept.history,
             looks_back=lambda: HISTORY in policy.engine.reads,
             outputs=outputs,
             output_limit=settings.toolbox.output_limit,
@@ -180,16 +143,18 @@ async def _assembled(
     await tenancy.refresh()
     policy = await wiring.policy(settings, modules, tenancy, stack)
 
-    _keep_doing(_watch(tenancy, told), stack)
-    _keep_doing(_reread(catalog, settings.tools.refresh or settings.cache.schema_ttl), stack)
+    upkeep.keep_doing(upkeep.watch(tenancy, told), stack)
+    upkeep.keep_doing(
+        upkeep.reread(catalog, settings.tools.refresh or settings.cache.schema_ttl), stack
+    )
     if settings.policy.refresh and policy.keeper is not None:
-        _keep_doing(_look_at_files(policy.keeper, settings.policy.refresh), stack)
+        upkeep.keep_doing(upkeep.look_at_files(policy.keeper, settings.policy.refresh), stack)
     remote = (*policy.remote, *relations.remote)
     gate = Gate(
         catalog,
         tenancy,
-        Engines(policy.engine, relations.engine, history, shared, remote),
-        decisions=decisions,
+        Engines(policy.engine, relations.engine, kept.history, shared, remote),
+        decisions=kept.decisions,
         redactor=redactor,
         rules=Rules(
             observe=settings.policy.mode == "observe",
@@ -202,10 +167,10 @@ async def _assembled(
         ),
     )
     if remote:
-        _keep_doing(_probe(gate), stack)
-    _keep_doing(_expire(approvals), stack)
+        upkeep.keep_doing(upkeep.probe(gate), stack)
+    upkeep.keep_doing(upkeep.expire(kept.approvals), stack)
     if publisher is not None:
-        _keep_doing(publisher.run(), stack)
+        upkeep.keep_doing(publisher.run(), stack)
     house = cls(
         catalog=catalog,
         tenancy=tenancy,
@@ -213,11 +178,11 @@ async def _assembled(
         executor=executor,
         journal=journal,
         functions=python,
-        decisions=decisions,
+        decisions=kept.decisions,
         people=people,
-        watch=watching.told(watch, settings, Watched(database, journal, decisions, chain)),
+        watch=watching.told(watch, settings, Watched(database, journal, kept.decisions, chain)),
         features=settings.features,
-        ledger=ledger,
+        ledger=kept.ledger,
         lease=settings.toolbox.lease,
         most_calls=settings.toolbox.max_batch_size,
         parallel_mutations=settings.toolbox.parallel_mutations,
@@ -285,86 +250,3 @@ def _reach_modules(root: Path) -> None:
     """Tool files name modules beside them. Last in line, so that none hides a library's."""
     if str(root) not in sys.path:
         sys.path.append(str(root))
-
-
-async def _watch(tenancy: Tenancy, told: asyncio.Event) -> None:
-    """Look twice a second, and at once when another node says so."""
-    while True:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_REFRESH):
-                await told.wait()
-        told.clear()
-        try:
-            async with asyncio.timeout(_REFRESH_SECONDS):
-                await tenancy.refresh()
-        except (StoreError, TimeoutError):
-            # A store that is away keeps the world as it was; side effects then ask for themselves.
-            continue
-        except Exception as error:  # noqa: BLE001  one row that cannot be read must not end this
-            log.error(  # noqa: TRY400  a trace would show the row
-                "changes by other processes cannot be read (%s)", type(error).__name__
-            )
-
-
-async def _reread(catalog: Catalog, every: float) -> None:
-    while True:
-        await asyncio.sleep(every)
-        try:
-            await catalog.reload()
-        except CatalogError as error:
-            log.warning("the catalog stays as it was: %s", error)
-
-
-async def _probe(gate: Gate) -> None:
-    """An engine that is away is noticed also while nobody has anything new to ask it."""
-    while True:
-        await asyncio.sleep(_PROBE)
-        await gate.probe()
-
-
-async def _expire(approvals: TableApprovals) -> None:
-    """What nobody decided or used in time is shown as such, also where nobody asks."""
-    while True:
-        await asyncio.sleep(_EXPIRE)
-        try:
-            await approvals.sweep()
-        except StoreError as error:
-            log.warning("approvals could not be looked through: %s", error)
-
-
-def _publisher(
-    settings: Settings, database: Database, stack: AsyncExitStack
-) -> Publisher | None:
-    """What sends events, where they are sent to somebody."""
-    if not settings.events.url:
-        return None
-    from toolgate.net.client import HttpClient  # noqa: PLC0415  a tenth of the start's time
-    from toolgate.sinks.webhook import Webhook  # noqa: PLC0415  with it
-
-    secret = os.environ.get(settings.events.secret_env, "")
-    if not secret:
-        raise SettingsInvalid(
-            [f"events.secret_env: the variable {settings.events.secret_env} is empty or not set"]
-        )
-    client = HttpClient()
-    stack.push_async_callback(client.close)
-    webhook = Webhook(client, settings.events.url, secret)
-    return Publisher(TableOutbox(database), webhook, most=MOST_WAITING)
-
-
-async def _look_at_files(policy: Keeper, every: float) -> None:
-    while True:
-        await asyncio.sleep(every)
-        await policy.look()
-
-
-def _keep_doing(work: Coroutine[Any, Any, None], stack: AsyncExitStack) -> None:
-    """Until the house closes."""
-    task = asyncio.create_task(work)
-
-    async def stop() -> None:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-
-    stack.push_async_callback(stop)

@@ -99,9 +99,10 @@ def execution_row(
         "turn_group": storable(entry.turn_group),
         "user": storable(entry.user),
     }
-    for name, other in (("again_of", entry.again_of), ("undo_of", entry.undo_of)):
-        if other:
-            details[name] = other
+    if entry.again_of:
+        details["again_of"] = entry.again_of
+    if entry.undo_of:
+        details["undo_of"] = entry.undo_of
     row: _Row = {
         "at_ns": at_ns,
         "who": storable(who or entry.agent or entry.user),

@@ -36,7 +36,7 @@ _WAIT = 5.0
 
 
 @asynccontextmanager
-async def in_memory(
+async def in_memory(  # noqa: PLR0913  each port can be handed in
     *functions: Callable[..., Any],
     directory: Directory | None = None,
     journal: Journal | None = None,

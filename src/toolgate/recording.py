@@ -1,0 +1,73 @@
+"""What the house writes: the journal, the ledger, and all that is kept beside them."""
+
+import os
+from contextlib import AsyncExitStack
+from typing import NamedTuple
+
+from toolgate import upkeep
+from toolgate.errors import SettingsInvalid
+from toolgate.executor.recovery import renewing
+from toolgate.ledger.events import MOST_WAITING
+from toolgate.settings.settings import Settings
+from toolgate.sinks.publisher import Publisher
+from toolgate.store.approvals import TableApprovals
+from toolgate.store.database import Database
+from toolgate.store.decisions import TableDecisions
+from toolgate.store.history import TableHistory
+from toolgate.store.journal import TableJournal
+from toolgate.store.ledger import TableLedger
+from toolgate.store.outbox import TableOutbox
+from toolgate.store.outputs import TableOutputs
+
+
+class Records(NamedTuple):
+    """Each is closed with the house, the last one first."""
+
+    journal: TableJournal
+    ledger: TableLedger
+    decisions: TableDecisions
+    history: TableHistory
+    outputs: TableOutputs
+    approvals: TableApprovals
+    publisher: Publisher | None
+
+
+def records(settings: Settings, database: Database, stack: AsyncExitStack) -> Records:
+    """All of them, at work."""
+    toolbox, outbox = settings.toolbox, bool(settings.events.url)
+    journal = TableJournal(
+        database, lease=toolbox.lease, ttl=toolbox.default_idempotency_ttl, outbox=outbox
+    )
+    journal.start()
+    stack.push_async_callback(journal.close)
+    ledger = TableLedger(database, journal.owner, outbox=outbox)
+    upkeep.keep_doing(renewing(ledger, toolbox.lease), stack)
+    decisions = TableDecisions(database)
+    decisions.start()
+    stack.push_async_callback(decisions.close)
+    history = TableHistory(database)
+    stack.push_async_callback(history.close)
+    outputs = TableOutputs(database, ttl=toolbox.blob_ttl)
+    outputs.start()
+    stack.push_async_callback(outputs.close)
+    approvals = TableApprovals(database, outbox=outbox)
+    publisher = _publisher(settings, database, stack)
+    return Records(journal, ledger, decisions, history, outputs, approvals, publisher)
+
+
+def _publisher(settings: Settings, database: Database, stack: AsyncExitStack) -> Publisher | None:
+    """What sends events, where they are sent to somebody."""
+    if not settings.events.url:
+        return None
+    from toolgate.net.client import HttpClient  # noqa: PLC0415  a tenth of the start's time
+    from toolgate.sinks.webhook import Webhook  # noqa: PLC0415  with it
+
+    secret = os.environ.get(settings.events.secret_env, "")
+    if not secret:
+        raise SettingsInvalid(
+            [f"events.secret_env: the variable {settings.events.secret_env} is empty or not set"]
+        )
+    client = HttpClient()
+    stack.push_async_callback(client.close)
+    webhook = Webhook(client, settings.events.url, secret)
+    return Publisher(TableOutbox(database), webhook, most=MOST_WAITING)
