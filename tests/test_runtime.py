@@ -207,7 +207,9 @@ async def test_while_calls_run_and_the_catalog_reloads_every_call_has_one_versio
             group.create_task(reloads(gate))
             callers = [group.create_task(calls(gate)) for _ in range(8)]
         assert sum(task.result() for task in callers) > 8
-        assert {state for _tool, state, _code in await states(gate)} == {"succeeded"}
+        ends = {(state, code) for _tool, state, code in await states(gate)}
+        assert ("succeeded", "") in ends
+        assert ends <= {("succeeded", ""), ("failed", "invalid_arguments")}
 
 
 async def test_a_tool_that_is_gone_after_a_reload_is_missing_and_its_running_call_ends(

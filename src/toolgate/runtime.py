@@ -208,6 +208,7 @@ class Runtime:
         self, tool: str, args: dict[str, Any], *, caller: Caller, turn: Turn | None, asked: Asked
     ) -> Output:
         """Decide and run: calls, and what the house calls by itself, to take back and to ask."""
+        crash_here("CP1")
         grant = self.gate.known(caller, tool)
         if grant is None:
             if self.gate.reads_args:

@@ -138,7 +138,7 @@ def test_a_missing_lease_means_live_and_zero_is_a_time(lease: int | None, live: 
         assert (action in {Action.REFUSE, Action.WAIT}) is live
 
 
-@pytest.mark.parametrize("state", [State.UNKNOWN, *OPEN])
+@pytest.mark.parametrize("state", [State.UNKNOWN, *sorted(OPEN)])
 def test_time_does_not_free_the_key_of_what_nobody_knows_the_end_of(state: State) -> None:
     slot = Slot(state=state, digest="same", fence=FENCE, expires_ns=0, tried=True)
     after = step(slot, Submit(digest="same", lease_ns=2_000), NOW)

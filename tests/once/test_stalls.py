@@ -12,7 +12,7 @@ from tests.once.staff import Staff
 
 pytestmark = [pytest.mark.req("S2", "S3"), pytest.mark.timeout(600)]
 ROUNDS = int(os.environ.get("TOOLGATE_ONCE_STALLS", "100"))
-AT_ONCE = 20
+AT_ONCE = 10
 HALF = AT_ONCE // 2
 
 
