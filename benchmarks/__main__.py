@@ -3,7 +3,18 @@
 import subprocess
 import sys
 
-EVERY = ("call", "gate", "catalog", "malformed", "limits", "store", "side_effects", "start", "links", "overload")
+EVERY = (
+    "call",
+    "gate",
+    "catalog",
+    "malformed",
+    "limits",
+    "store",
+    "side_effects",
+    "start",
+    "links",
+    "overload",
+)
 
 
 def main() -> int:

@@ -12,10 +12,10 @@ from types import MappingProxyType
 from benchmarks.measure import Bar, Row, cpu_us, options, report
 from toolgate import clock
 from toolgate.call import Call, Caller, Grant, Output
-from toolgate.executor.budget import Budget
 from toolgate.executor.extension import Handler
-from toolgate.executor.purses import Purses
-from toolgate.executor.rate import Rate, usual
+from toolgate.executor.limits.budget import Budget
+from toolgate.executor.limits.purses import Purses
+from toolgate.executor.limits.rate import Rate, usual
 from toolgate.spec.cost import CALLS
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec

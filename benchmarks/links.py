@@ -11,11 +11,11 @@ import msgspec
 from benchmarks.embedded import CALLER
 from benchmarks.measure import Bar, Row, cpu_us, options, report
 from toolgate import Call, Output, tool
-from toolgate.executor.breaking import Breaking
-from toolgate.executor.bulkhead import Bulkhead
-from toolgate.executor.deadline import Deadline
 from toolgate.executor.extension import Extension
-from toolgate.executor.retry import Retry
+from toolgate.executor.resilience.breaking import Breaking
+from toolgate.executor.resilience.bulkhead import Bulkhead
+from toolgate.executor.resilience.deadline import Deadline
+from toolgate.executor.resilience.retry import Retry
 from toolgate.testing.house import in_memory
 
 ALONE = "handler alone"

@@ -3,7 +3,7 @@
 import asyncio
 
 from toolgate import Caller, CallRefused, Toolgate, tool
-from toolgate.executor.budget import budget_gate
+from toolgate.executor.limits.budget import budget_gate
 
 
 @budget_gate(metric="money", amount="$args.amount")

@@ -23,8 +23,8 @@ from toolgate import errors
 from toolgate.catalog.catalog import Catalog
 from toolgate.cli.main import COMMANDS, app
 from toolgate.errors import ApprovalPending, CallFailed, Superseded, ToolgateError
-from toolgate.executor.report import Report
-from toolgate.executor.settling import Settling
+from toolgate.executor.aftercare.report import Report
+from toolgate.executor.aftercare.settling import Settling
 from toolgate.gate.decision import Explanation
 from toolgate.ledger.journal import Journal
 from toolgate.server.admin.routes import ROUTES

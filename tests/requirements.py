@@ -30,7 +30,10 @@ REQUIREMENTS: dict[str, tuple[Built, str]] = {
     "G7": (WHOLE, "Rego in-process and OPA, relations in the store and SpiceDB"),
     "G8": (WHOLE, "decision cache in memory and Redis; a revoke is never late"),
     "X1": (WHOLE, "one call for every kind of tool"),
-    "X2": (WHOLE, "order: resolve, gate, validate, limits, people, supersede, once, run, bound, record"),
+    "X2": (
+        WHOLE,
+        "order: resolve, gate, validate, limits, people, supersede, once, run, bound, record",
+    ),
     "X3": (WHOLE, "extensions with hooks and priorities; the built-in links stand among them"),
     "X4": (WHOLE, "deadlines, attempts, breakers, bulkhead; what streams is partial on a timeout"),
     "X5": (WHOLE, "errors with stable codes"),

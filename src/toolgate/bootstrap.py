@@ -15,7 +15,7 @@ from toolgate.catalog.source import Source
 from toolgate.errors import SettingsInvalid
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
-from toolgate.executor.people import People
+from toolgate.executor.people.people import People
 from toolgate.executor.provider import Provider
 from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.gate import Gate

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from toolgate import upkeep
 from toolgate.errors import SettingsInvalid
-from toolgate.executor.recovery import renewing
+from toolgate.executor.aftercare.recovery import renewing
 from toolgate.ledger.events import MOST_WAITING
 from toolgate.settings.settings import Settings
 from toolgate.sinks.publisher import Publisher

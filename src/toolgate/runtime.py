@@ -8,23 +8,23 @@ from toolgate.call import PLAINLY, Asked, Caller, Grant, Output, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.crash import crash_here
 from toolgate.errors import InvalidRequest
+from toolgate.executor.aftercare.probing import Probing
+from toolgate.executor.aftercare.recovery import Recover
+from toolgate.executor.aftercare.report import Report
+from toolgate.executor.aftercare.settling import Settling
+from toolgate.executor.aftercare.undo import Asker, Undo
 from toolgate.executor.bare import bare, untold
-from toolgate.executor.batch import Batch
-from toolgate.executor.bus import Subscription
-from toolgate.executor.chain import Chain
-from toolgate.executor.claim import check_key, check_wait
 from toolgate.executor.executor import Executor
-from toolgate.executor.people import People
-from toolgate.executor.probing import Probing
-from toolgate.executor.recovery import Recover
-from toolgate.executor.report import Report
-from toolgate.executor.settling import Settling
-from toolgate.executor.several import Several
-from toolgate.executor.steps import Mode
-from toolgate.executor.trace import traced
-from toolgate.executor.undo import Asker, Undo
-from toolgate.executor.usage import Usage
-from toolgate.executor.watch import Watch
+from toolgate.executor.limits.usage import Usage
+from toolgate.executor.people.bus import Subscription
+from toolgate.executor.people.people import People
+from toolgate.executor.recording.claim import check_key, check_wait
+from toolgate.executor.several.batch import Batch
+from toolgate.executor.several.chain import Chain
+from toolgate.executor.several.several import Several
+from toolgate.executor.several.steps import Mode
+from toolgate.executor.trace.trace import traced
+from toolgate.executor.trace.watch import Watch
 from toolgate.gate.decision import Decisions, Explanation, Forgetful
 from toolgate.gate.gate import Gate
 from toolgate.ledger.entry import Entry

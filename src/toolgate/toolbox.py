@@ -7,10 +7,10 @@ import msgspec
 
 from toolgate.call import Caller, Output, Turn
 from toolgate.errors import InvalidRequest, ToolgateError, ToolNotFound
-from toolgate.executor.batch import Batch
-from toolgate.executor.chain import Chain
-from toolgate.executor.refused import refused
-from toolgate.executor.steps import Mode
+from toolgate.executor.several.batch import Batch
+from toolgate.executor.several.chain import Chain
+from toolgate.executor.several.refused import refused
+from toolgate.executor.several.steps import Mode
 from toolgate.gate.decision import Verdict
 from toolgate.gate.gate import Gate
 from toolgate.messages.read import misread, read

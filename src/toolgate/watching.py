@@ -8,12 +8,12 @@ from typing import NamedTuple
 import msgspec
 
 from toolgate.errors import SettingsInvalid
-from toolgate.executor.breaking import Breaking
-from toolgate.executor.bulkhead import Bulkhead
 from toolgate.executor.extension import Extension
-from toolgate.executor.meter import Meter
-from toolgate.executor.trace import Spans, Trace
-from toolgate.executor.watch import Watch
+from toolgate.executor.resilience.breaking import Breaking
+from toolgate.executor.resilience.bulkhead import Bulkhead
+from toolgate.executor.trace.meter import Meter
+from toolgate.executor.trace.trace import Spans, Trace
+from toolgate.executor.trace.watch import Watch
 from toolgate.settings.settings import Settings
 from toolgate.store import standing
 from toolgate.store.database import Database

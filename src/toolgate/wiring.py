@@ -12,11 +12,11 @@ from toolgate.engines.keeper import Keeper
 from toolgate.engines.modules import Modules
 from toolgate.engines.rego import Rego
 from toolgate.errors import InvalidPolicy, SettingsInvalid
-from toolgate.executor.budget import Budget
 from toolgate.executor.extension import Extension
-from toolgate.executor.purses import Purses
-from toolgate.executor.rate import Rate, Rates, usual
-from toolgate.executor.usage import Usage
+from toolgate.executor.limits.budget import Budget
+from toolgate.executor.limits.purses import Purses
+from toolgate.executor.limits.rate import Rate, Rates, usual
+from toolgate.executor.limits.usage import Usage
 from toolgate.gate.policy import Policy, Remote
 from toolgate.gate.relations import Relations
 from toolgate.gate.shared import NoShared, Shared

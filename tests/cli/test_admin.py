@@ -53,7 +53,9 @@ def test_every_change_is_on_record_with_who_and_why(run: Run, tmp_path: Path) ->
         [last, *_] = as_json(run("audit", "list", "--limit", "1", "--json"))
         assert (last["who"], last["why"]) == (f"cli:{getpass.getuser()}", why), arguments
         assert last["change"] == change
-    [key, *_] = [one for one in as_json(run("audit", "list", "--json")) if one["change"] == "add_key"]
+    [key, *_] = [
+        one for one in as_json(run("audit", "list", "--json")) if one["change"] == "add_key"
+    ]
     assert "digest" not in str(key["details"])
     table = run("audit", "list", "--limit", "1").stdout.splitlines()
     assert table[0].split() == ["when", "who", "change", "tenant", "details", "why"]

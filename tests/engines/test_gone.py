@@ -47,7 +47,7 @@ def own_spicedb(spicedb: SpiceDB) -> Generator[SpiceDB]:
 
 @pytest.fixture(autouse=True)
 def nobody_asks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bootstrap, "_PROBE", 3_600)
+    monkeypatch.setattr(upkeep, "_PROBE", 3_600)
 
 
 async def answers(gate: Toolgate, caller: Caller = ME) -> bool:

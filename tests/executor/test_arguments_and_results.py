@@ -83,7 +83,7 @@ async def test_without_validation_a_wrong_type_would_be_coerced(
         return call, b"{}"
 
     monkeypatch.setattr("toolgate.executor.validate.Validate.link", passing)
-    monkeypatch.setattr("toolgate.executor.entries.settled", untouched)
+    monkeypatch.setattr("toolgate.executor.recording.entries.settled", untouched)
     async with open_gate(tmp_path) as gate:
         gate.add(pay)
         output = await gate.call("pay", {"amount": "1", "to": "ann"}, caller=ME)
@@ -188,7 +188,7 @@ async def test_without_the_approval_link_it_would_run(
     def passing(_self: object, inner: Any) -> Any:
         return inner
 
-    monkeypatch.setattr("toolgate.executor.approval.Ask.link", passing)
+    monkeypatch.setattr("toolgate.executor.people.approval.Ask.link", passing)
     async with open_gate(tmp_path) as gate:
         gate.add(tool(effect="irreversible", destructive=True)(pay))
         assert (await gate.call("pay", {"amount": 1, "to": "ann"}, caller=ME)).ok

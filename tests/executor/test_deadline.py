@@ -13,7 +13,7 @@ import pytest
 
 from tests.house import ME, journal_rows, open_gate, states
 from toolgate import Call, Toolgate, tool
-from toolgate.executor.deadline import _rest  # pyright: ignore[reportPrivateUsage]
+from toolgate.executor.resilience.deadline import _rest  # pyright: ignore[reportPrivateUsage]
 from toolgate.providers.threads import NotBegun, Threads
 
 SOON = 0.05

@@ -60,7 +60,7 @@ async def test_a_store_that_hangs_before_the_call_ends_it_in_time_and_says_that_
 async def test_an_outcome_that_cannot_be_written_does_not_outlast_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("toolgate.executor.record._PATIENCE", 0.01)
+    monkeypatch.setattr("toolgate.executor.recording.record._PATIENCE", 0.01)
 
     @tool(effect="irreversible", timeout=0.02)
     async def pay() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from toolgate import Call, Caller, Extension, Output, ToolError, Turn, tool
 from toolgate.errors import InvalidArguments, StoreUnavailable
-from toolgate.executor.remember import Remember
+from toolgate.executor.recording.remember import Remember
 from toolgate.ledger.history import Past
 from toolgate.ledger.state import State
 from toolgate.testing.history import MemoryHistory

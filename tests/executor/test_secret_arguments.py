@@ -7,7 +7,7 @@ import pytest
 from toolgate import Caller, tool
 from toolgate.errors import InvalidArguments
 from toolgate.executor import validate
-from toolgate.executor.remember import Remember
+from toolgate.executor.recording.remember import Remember
 from toolgate.spec.secret import HOLDS, UNTOLD
 from toolgate.testing.history import MemoryHistory
 from toolgate.testing.house import in_memory

@@ -149,7 +149,7 @@ async def test_what_another_process_revokes_is_refused_here_soon(
     await until(lambda: not gate.toolbox(ME).is_available("echo"))
     with pytest.raises(ToolNotFound):
         await gate.call("echo", said, caller=ME)
-    assert bootstrap._REFRESH < 1, "a change is looked for more than once a second"  # pyright: ignore[reportPrivateUsage]
+    assert upkeep._REFRESH < 1, "a change is looked for more than once a second"  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_a_row_that_cannot_be_read_does_not_end_the_watch(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.limits.house import ME, open_limited, outcome, ran, used
 from toolgate import ToolError, tool
 from toolgate.errors import BudgetExceeded, InvalidArguments, InvalidSpecs
-from toolgate.executor.budget import budget_gate
+from toolgate.executor.limits.budget import budget_gate
 from toolgate.spec.cost import MOST, UNIT, Cost, millionths, plain
 from toolgate.spec.function import Binding
 

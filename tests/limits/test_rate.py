@@ -8,7 +8,7 @@ import pytest
 from tests.limits.house import ME, look, open_limited, outcome, outcomes, put, send
 from toolgate import tool
 from toolgate.errors import InvalidArguments, RateLimited
-from toolgate.executor import rate
+from toolgate.executor.limits import rate
 
 pytestmark = pytest.mark.req("X10")
 GLOBEX = msgspec.structs.replace(ME, tenant="globex")

@@ -18,7 +18,7 @@ from toolgate.errors import (
     InvalidRequest,
     StoreMismatch,
 )
-from toolgate.executor.claim import Claim
+from toolgate.executor.recording.claim import Claim
 from toolgate.settings.settings import Settings, Store
 from toolgate.store.records import tool_execution_log
 
@@ -115,7 +115,7 @@ async def test_without_the_key_all_of_them_would_do_it(
     def unclaimed(*_: object) -> Claim:
         return Claim("", "", "")
 
-    monkeypatch.setattr("toolgate.executor.entries.claim_of", unclaimed)
+    monkeypatch.setattr("toolgate.executor.recording.entries.claim_of", unclaimed)
     await asyncio.gather(*(house.pay({"n": 1}) for _ in range(8)))
     assert len(house.done) == 8, "the guard is what the test above stands on"
 
@@ -165,7 +165,7 @@ async def test_without_the_digest_other_arguments_would_get_the_first_answer(
     def careless(*_: object) -> Claim:
         return Claim("clerk/key", "k", "the same")
 
-    monkeypatch.setattr("toolgate.executor.entries.claim_of", careless)
+    monkeypatch.setattr("toolgate.executor.recording.entries.claim_of", careless)
     await house.pay({"to": "ann"})
     assert (await house.pay({"to": "bob"})).cached, "the guard is what the test above stands on"
 

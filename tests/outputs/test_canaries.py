@@ -12,7 +12,8 @@ import pytest
 from tests.house import STORE
 from toolgate import Caller, ToolError, Toolgate, Turn, tool
 from toolgate.errors import ToolgateError
-from toolgate.executor import bound, entries
+from toolgate.executor import bound
+from toolgate.executor.recording import entries
 from toolgate.settings.execution import Events
 from toolgate.settings.execution import Toolbox as ToolboxSettings
 from toolgate.settings.settings import Settings

@@ -10,9 +10,9 @@ import pytest
 from toolgate import Caller, Toolgate, Turn, clock, tool
 from toolgate.call import Output
 from toolgate.errors import ApprovalDenied, InvalidRequest, PermissionDenied, ToolNotFound
-from toolgate.executor import approval as asking
-from toolgate.executor import claim
-from toolgate.executor.desk import MOST_SHOWN, code_of, told
+from toolgate.executor.people import approval as asking
+from toolgate.executor.people.desk import MOST_SHOWN, code_of, told
+from toolgate.executor.recording import claim
 from toolgate.ledger.approval import Approval, Kind, Standing
 from toolgate.ledger.state import State
 from toolgate.settings.execution import Approvals as ApprovalSettings

@@ -10,7 +10,7 @@ import pytest
 from tests.house import ME, open_gate
 from toolgate import Caller, ToolError, Turn, tool
 from toolgate.call import Event
-from toolgate.executor.bus import LOST, Bus
+from toolgate.executor.people.bus import LOST, Bus
 from toolgate.testing.house import in_memory
 
 pytestmark = pytest.mark.req("S7")
@@ -108,7 +108,7 @@ async def test_a_turn_that_cannot_be_told_does_not_fail_its_call(
 async def test_a_turn_that_takes_too_long_to_be_told_does_not_hold_up_its_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("toolgate.executor.bus._PATIENCE", 0.05)
+    monkeypatch.setattr("toolgate.executor.people.bus._PATIENCE", 0.05)
 
     async def emit(_event: Event) -> None:
         await asyncio.Event().wait()

@@ -152,7 +152,7 @@ async def test_when_too_many_events_wait_side_effects_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: Receiver
 ) -> None:
     monkeypatch.setenv(VARIABLE, SECRET)
-    monkeypatch.setattr("toolgate.bootstrap.MOST_WAITING", 3)
+    monkeypatch.setattr("toolgate.recording.MOST_WAITING", 3)
     receiver.status = lambda _got: 503
     events = Events(url=receiver.url, secret_env=VARIABLE)
     async with Toolgate.open(Settings(root=tmp_path, events=events)) as gate:

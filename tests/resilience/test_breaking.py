@@ -12,7 +12,7 @@ from tests.resilience.far import far
 from toolgate import Call, Caller, ToolError, tool
 from toolgate.breaker import Limits, Outcome
 from toolgate.errors import CircuitOpen, InvalidArguments, Overloaded, ProviderUnavailable
-from toolgate.executor.breaking import Breaking, judged, upstream_of
+from toolgate.executor.resilience.breaking import Breaking, judged, upstream_of
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.house import ME, until
 from toolgate import Call, Caller, tool
 from toolgate.errors import OutOfTime, Overloaded, ToolgateError
-from toolgate.executor.bulkhead import Bulkhead
+from toolgate.executor.resilience.bulkhead import Bulkhead
 from toolgate.providers.threads import NotBegun, Threads
 from toolgate.runtime import Runtime
 from toolgate.testing.house import in_memory

@@ -11,8 +11,8 @@ from tests.house import ME, until
 from toolgate import Extension, Output, tool
 from toolgate import clock as the_clock
 from toolgate.errors import ExecutionFailed, OutOfTime
-from toolgate.executor import attended as attending
-from toolgate.executor.deadline import depth, latest_ns, within
+from toolgate.executor.resilience import attended as attending
+from toolgate.executor.resilience.deadline import depth, latest_ns, within
 from toolgate.runtime import Runtime
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal

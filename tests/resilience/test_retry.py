@@ -19,7 +19,7 @@ from toolgate.errors import (
     TimedOut,
     ToolgateError,
 )
-from toolgate.executor.retry import Retry
+from toolgate.executor.resilience.retry import Retry
 from toolgate.retries import ADVANCE, SHARE, Budget, pause
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal

@@ -7,7 +7,7 @@ import pytest
 
 from toolgate import Caller, ToolError, Turn, tool
 from toolgate.errors import InvalidRequest
-from toolgate.executor.planned import PlannedCall
+from toolgate.executor.several.planned import PlannedCall
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal
 

@@ -11,7 +11,7 @@ import pytest
 from tests.house import ME, open_gate
 from toolgate import Turn, tool
 from toolgate.errors import InvalidArguments
-from toolgate.executor.trace import calls
+from toolgate.executor.trace.trace import calls
 from toolgate.telemetry.lines import Brief, JsonLines
 
 pytestmark = pytest.mark.req("O1")

@@ -9,7 +9,7 @@ import pytest
 from tests.house import ME, open_gate
 from toolgate import Caller, ToolError, Toolgate, Turn, tool
 from toolgate.errors import InvalidArguments, ToolNotFound
-from toolgate.executor.meter import BUCKETS, MOST, Calls, Meter
+from toolgate.executor.trace.meter import BUCKETS, MOST, Calls, Meter
 from toolgate.settings.execution import Telemetry
 from toolgate.settings.settings import Settings
 from toolgate.telemetry.gauges import Gauge, one, read_all

@@ -14,7 +14,7 @@ from tests.house import ME
 from tests.telemetry.collector import Collector, told
 from toolgate import ToolError, Toolgate, tool
 from toolgate.errors import InvalidArguments, ToolNotFound
-from toolgate.executor.meter import Meter
+from toolgate.executor.trace.meter import Meter
 from toolgate.settings.execution import Telemetry
 from toolgate.settings.settings import Settings
 from toolgate.telemetry import tracing

@@ -8,8 +8,8 @@ from tests.house import until
 from tests.undo.shop import FOREIGN, GROUP, ME, OTHER, Shop, entry_of, lost, state_of
 from toolgate import Caller, clock
 from toolgate.errors import CallNotFound, InvalidRequest
-from toolgate.executor import recalled
-from toolgate.executor.report import Report
+from toolgate.executor.aftercare import recalled
+from toolgate.executor.aftercare.report import Report
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
 from toolgate.runtime import Runtime

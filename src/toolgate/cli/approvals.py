@@ -12,7 +12,7 @@ from toolgate.cli.administer import administer
 from toolgate.cli.operator import login
 from toolgate.cli.session import Config, Json
 from toolgate.errors import InvalidRequest
-from toolgate.executor.desk import told
+from toolgate.executor.people.desk import told
 from toolgate.ledger.approval import Standing
 
 app = typer.Typer(

@@ -13,7 +13,7 @@ from toolgate.cli.administer import administer
 from toolgate.cli.operator import login
 from toolgate.cli.session import TENANT, Config, Json, Tenant, usage, with_gate
 from toolgate.errors import CallNotFound
-from toolgate.executor import shown
+from toolgate.executor.aftercare import shown
 from toolgate.ledger.ledger import Which
 from toolgate.ledger.state import State
 

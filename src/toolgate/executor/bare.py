@@ -15,7 +15,7 @@ from toolgate.errors import (
     ToolError,
     ToolgateError,
 )
-from toolgate.executor.probing import Perform
+from toolgate.executor.aftercare.probing import Perform
 
 _BY_CODE: dict[str, type[ToolgateError]] = {
     kind.code: kind

@@ -8,25 +8,25 @@ import msgspec
 from toolgate import clock
 from toolgate.call import PLAINLY, Asked, Call, Grant, Output, Turn, new_call_id
 from toolgate.errors import OutOfTime, SettingsInvalid, ToolgateError, UnsupportedProvider
-from toolgate.executor import recalled
+from toolgate.executor.aftercare import recalled
 from toolgate.executor.answer import answer, is_answer
 from toolgate.executor.aside import Aside, told
 from toolgate.executor.bound import Bound
-from toolgate.executor.breaking import Breaking
-from toolgate.executor.bulkhead import Bulkhead
-from toolgate.executor.deadline import Deadline, latest_ns
-from toolgate.executor.entries import downstream_key
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.failure import execution_failed
 from toolgate.executor.mistakes import mistake
-from toolgate.executor.people import People
+from toolgate.executor.people.people import People
 from toolgate.executor.provider import Provider
-from toolgate.executor.record import Record
-from toolgate.executor.remember import Remember
-from toolgate.executor.retry import Retry
-from toolgate.executor.trace import Provided, Trace
+from toolgate.executor.recording.entries import downstream_key
+from toolgate.executor.recording.record import Record
+from toolgate.executor.recording.remember import Remember
+from toolgate.executor.resilience.breaking import Breaking
+from toolgate.executor.resilience.bulkhead import Bulkhead
+from toolgate.executor.resilience.deadline import Deadline, latest_ns
+from toolgate.executor.resilience.retry import Retry
+from toolgate.executor.trace.trace import Provided, Trace
+from toolgate.executor.trace.watch import Watch
 from toolgate.executor.validate import Validate
-from toolgate.executor.watch import Watch
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import Sessions
 from toolgate.ledger.journal import Journal

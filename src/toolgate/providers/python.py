@@ -19,10 +19,10 @@ from toolgate.errors import (
     ToolgateError,
     UnsupportedProvider,
 )
-from toolgate.executor.attended import Stopped, attended
-from toolgate.executor.deadline import is_overdue, out_of_time, timed_out
 from toolgate.executor.failure import execution_failed
-from toolgate.executor.partial import produced, whole
+from toolgate.executor.resilience.attended import Stopped, attended
+from toolgate.executor.resilience.deadline import is_overdue, out_of_time, timed_out
+from toolgate.executor.resilience.partial import produced, whole
 from toolgate.providers.threads import NotBegun, Threads
 from toolgate.spec.document import NON_FINITE, has_non_finite
 from toolgate.spec.fit import carelessness, misfit

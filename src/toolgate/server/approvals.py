@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgate.errors import InvalidRequest
-from toolgate.executor.desk import told
+from toolgate.executor.people.desk import told
 from toolgate.ledger.approval import Decider, Standing
 from toolgate.server.body import Receive, read_object
 from toolgate.server.request import Request

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, cast
 
 from toolgate.call import Caller, Context, Output, Turn
 from toolgate.errors import InvalidRequest, ToolNotFound
-from toolgate.executor.claim import check_wait
+from toolgate.executor.recording.claim import check_wait
 from toolgate.runtime import Runtime
 from toolgate.server.context import read_context, read_session
 from toolgate.spec.names import for_model, from_model

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgate.errors import CallNotFound, InvalidRequest
-from toolgate.executor import recalled, shown
+from toolgate.executor.aftercare import recalled, shown
 from toolgate.ledger.history import owner_of
 from toolgate.ledger.ledger import Which
 from toolgate.ledger.state import State

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from toolgate.errors import StoreError
-from toolgate.executor.meter import MOST, OTHER
+from toolgate.executor.trace.meter import MOST, OTHER
 
 Values = Mapping[tuple[str, ...], float]
 Read = Callable[[], Values | Awaitable[Values]]

@@ -12,7 +12,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from toolgate.executor.meter import Calls, Meter
+from toolgate.executor.trace.meter import Calls, Meter
 from toolgate.telemetry.tracing import VERSION, OtelSpans
 
 # A receiver that hangs must not keep the house from closing.

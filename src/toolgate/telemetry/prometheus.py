@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 
-from toolgate.executor.meter import BUCKETS, Calls, Meter
+from toolgate.executor.trace.meter import BUCKETS, Calls, Meter
 from toolgate.telemetry.gauges import Reading
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"

@@ -88,8 +88,7 @@ class Tenancy(Rules, Relating, Limiting):
         self,
         tenant: str,
         agent: str,
-        newer_messages: NewerMessages
-        | Literal["supersede", "absorb", "force_complete", "queue"],
+        newer_messages: NewerMessages | Literal["supersede", "absorb", "force_complete", "queue"],
     ) -> None:
         """What an agent does when newer messages wait before a call that cannot be taken back.
 

@@ -6,14 +6,14 @@ from types import MappingProxyType
 from typing import Any
 
 from toolgate.catalog.catalog import Catalog
-from toolgate.executor.budget import Budget
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
-from toolgate.executor.people import People
+from toolgate.executor.limits.budget import Budget
+from toolgate.executor.limits.purses import Purses
+from toolgate.executor.limits.rate import Rate
+from toolgate.executor.limits.usage import Usage
+from toolgate.executor.people.people import People
 from toolgate.executor.provider import Provider
-from toolgate.executor.purses import Purses
-from toolgate.executor.rate import Rate
-from toolgate.executor.usage import Usage
 from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.decision import Decisions
 from toolgate.gate.gate import Gate

@@ -3,7 +3,7 @@
 from typing import Any
 
 from toolgate.errors import CallNotFound
-from toolgate.executor import shown
+from toolgate.executor.aftercare import shown
 from toolgate.ledger.ledger import Which
 from toolgate.server.admin.desk import Desk, OfTenant, SignedOfTenant
 from toolgate.server.ledger import page, read_states

@@ -11,9 +11,9 @@ from toolgate import clock
 from toolgate.call import Caller
 from toolgate.crash import crash_here
 from toolgate.errors import InvalidRequest, PermissionDenied
-from toolgate.executor.approval import Decided
-from toolgate.executor.bus import Bus
-from toolgate.executor.visible import shown, visible
+from toolgate.executor.people.approval import Decided
+from toolgate.executor.people.bus import Bus
+from toolgate.executor.people.visible import shown, visible
 from toolgate.ledger.approval import (
     Approval,
     Approvals,

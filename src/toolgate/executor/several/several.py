@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from toolgate.call import Caller, Turn
 from toolgate.errors import InvalidRequest
-from toolgate.executor.batch import Batch, read_batch, run_batch
-from toolgate.executor.chain import Chain, Runner, TakeBack, View
-from toolgate.executor.probing import Perform
-from toolgate.executor.steps import Mode, read_steps
+from toolgate.executor.aftercare.probing import Perform
+from toolgate.executor.several.batch import Batch, read_batch, run_batch
+from toolgate.executor.several.chain import Chain, Runner, TakeBack, View
+from toolgate.executor.several.steps import Mode, read_steps
 
 
 class Several:

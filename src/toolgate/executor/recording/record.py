@@ -10,13 +10,13 @@ from toolgate import clock
 from toolgate.call import Call, Failure, Output, Status
 from toolgate.crash import crash_here
 from toolgate.errors import ApprovalPending, ExecutionFailed, StoreUnavailable
-from toolgate.executor import entries
 from toolgate.executor.answer import answer
-from toolgate.executor.deadline import is_overdue
 from toolgate.executor.extension import Extension, Handler
-from toolgate.executor.late import Late
-from toolgate.executor.replay import conflict, in_progress, replayed
-from toolgate.executor.twins import Twins
+from toolgate.executor.recording import entries
+from toolgate.executor.recording.late import Late
+from toolgate.executor.recording.replay import conflict, in_progress, replayed
+from toolgate.executor.recording.twins import Twins
+from toolgate.executor.resilience.deadline import is_overdue
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended, Journal
 from toolgate.ledger.machine import Action

@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Generator
 from types import coroutine
 from typing import Any, TypeVar
 
-from toolgate.executor.deadline import is_overdue
+from toolgate.executor.resilience.deadline import is_overdue
 
 T = TypeVar("T")
 log = logging.getLogger("toolgate.tools")

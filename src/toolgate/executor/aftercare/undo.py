@@ -24,11 +24,11 @@ from toolgate.errors import (
     ToolgateError,
     ToolNotFound,
 )
-from toolgate.executor import recalled
-from toolgate.executor.entries import plan_of
-from toolgate.executor.late import Late
-from toolgate.executor.probing import Perform, Probing, SpecOf
-from toolgate.executor.report import Item, Report, Result
+from toolgate.executor.aftercare import recalled
+from toolgate.executor.aftercare.probing import Perform, Probing, SpecOf
+from toolgate.executor.aftercare.report import Item, Report, Result
+from toolgate.executor.recording.entries import plan_of
+from toolgate.executor.recording.late import Late
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import owner_of
 from toolgate.ledger.journal import Begun, Journal

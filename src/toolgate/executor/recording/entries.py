@@ -8,12 +8,12 @@ import orjson
 from toolgate import clock
 from toolgate.call import NO_CONTEXT, Call, Caller, Output
 from toolgate.errors import InvalidArguments, TimedOut, ToolError, ToolgateError
-from toolgate.executor import costs
 from toolgate.executor.aside import Aside, whole
-from toolgate.executor.claim import claim_of
-from toolgate.executor.deadline import is_overdue
+from toolgate.executor.limits import costs
 from toolgate.executor.mapping import UnmappedError, filled
 from toolgate.executor.outcome import outcome
+from toolgate.executor.recording.claim import claim_of
+from toolgate.executor.resilience.deadline import is_overdue
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.machine import Recovery, recovery_of
 from toolgate.ledger.state import State

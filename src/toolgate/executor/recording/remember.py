@@ -13,11 +13,11 @@ import msgspec
 
 from toolgate.call import Call, Output
 from toolgate.errors import StoreUnavailable
-from toolgate.executor.deadline import is_overdue
 from toolgate.executor.extension import Extension, Handler, has_run
-from toolgate.executor.late import Late
 from toolgate.executor.outcome import outcome
-from toolgate.executor.remembered import scalars
+from toolgate.executor.recording.late import Late
+from toolgate.executor.recording.remembered import scalars
+from toolgate.executor.resilience.deadline import is_overdue
 from toolgate.ledger.history import Past, Sessions, session_of, turn_of
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect

@@ -7,8 +7,8 @@ from typing import Any, Literal, cast
 import msgspec
 
 from toolgate.errors import InvalidRequest
-from toolgate.executor.claim import check_key
 from toolgate.executor.mapping import UnmappedError, found
+from toolgate.executor.recording.claim import check_key
 from toolgate.spec.document import measure
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec

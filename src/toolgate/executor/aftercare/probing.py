@@ -9,9 +9,9 @@ import orjson
 from toolgate import clock
 from toolgate.call import PLAINLY, Asked, Caller, Output, Turn
 from toolgate.errors import ToolgateError
-from toolgate.executor import recalled
-from toolgate.executor.entries import downstream_key, plan_of
+from toolgate.executor.aftercare import recalled
 from toolgate.executor.mapping import UnmappedError, filled, found
+from toolgate.executor.recording.entries import downstream_key, plan_of
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect

@@ -6,8 +6,8 @@ from collections import OrderedDict, deque
 from toolgate import clock
 from toolgate.call import Call, Output
 from toolgate.errors import Overloaded
-from toolgate.executor.deadline import depth, is_overdue, out_of_time
 from toolgate.executor.extension import Extension, Handler
+from toolgate.executor.resilience.deadline import depth, is_overdue, out_of_time
 
 # How fast the usual duration of a tool follows what is seen, and how fast it is doubted.
 _FOLLOW = 0.2

@@ -14,11 +14,11 @@ from toolgate.call import Call, Charge, Output
 from toolgate.crash import crash_here
 from toolgate.errors import StoreError, StoreUnavailable
 from toolgate.executor.aside import whole
-from toolgate.executor.costs import Price, known, prices, real
-from toolgate.executor.deadline import is_overdue
 from toolgate.executor.extension import Extension, Handler
+from toolgate.executor.limits.costs import Price, known, prices, real
+from toolgate.executor.limits.purses import Purses
 from toolgate.executor.outcome import outcome
-from toolgate.executor.purses import Purses
+from toolgate.executor.resilience.deadline import is_overdue
 from toolgate.ledger.budget import end_of, period_of
 from toolgate.ledger.purse import Purse
 from toolgate.ledger.state import State

@@ -15,9 +15,9 @@ import msgspec
 from toolgate import clock
 from toolgate.call import Grant, Output
 from toolgate.errors import CallRefused, StoreError, ToolgateError
-from toolgate.executor import recalled
-from toolgate.executor.probing import Probing, failed
-from toolgate.executor.undo import Decide, Undo
+from toolgate.executor.aftercare import recalled
+from toolgate.executor.aftercare.probing import Probing, failed
+from toolgate.executor.aftercare.undo import Decide, Undo
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Journal
 from toolgate.ledger.ledger import Ledger

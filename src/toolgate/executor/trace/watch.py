@@ -7,8 +7,8 @@ import msgspec
 
 from toolgate.call import Caller
 from toolgate.errors import CallRefused, PermissionDenied, ToolNotFound
-from toolgate.executor.meter import Meter
-from toolgate.executor.trace import Spans
+from toolgate.executor.trace.meter import Meter
+from toolgate.executor.trace.trace import Spans
 
 
 class Watch(msgspec.Struct, frozen=True):

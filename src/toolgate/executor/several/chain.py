@@ -9,10 +9,10 @@ import msgspec
 
 from toolgate.call import Asked, Caller, Output, Turn
 from toolgate.errors import InvalidRequest, ToolgateError, ToolNotFound
+from toolgate.executor.aftercare.probing import Perform
 from toolgate.executor.mapping import UnmappedError
-from toolgate.executor.probing import Perform
-from toolgate.executor.refused import refused, skipped
-from toolgate.executor.steps import Mode, Plan, filled, waves, wrong
+from toolgate.executor.several.refused import refused, skipped
+from toolgate.executor.several.steps import Mode, Plan, filled, waves, wrong
 from toolgate.spec.effect import CallerKind
 from toolgate.spec.tool import ToolSpec
 

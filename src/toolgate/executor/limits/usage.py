@@ -7,8 +7,8 @@ import msgspec
 
 from toolgate import clock
 from toolgate.errors import InvalidRequest
-from toolgate.executor.budget import most_of
-from toolgate.executor.purses import Purses
+from toolgate.executor.limits.budget import most_of
+from toolgate.executor.limits.purses import Purses
 from toolgate.ledger.budget import Budgets, Used, period_of
 from toolgate.spec.cost import CALLS, plain
 from toolgate.tenancy.world import World

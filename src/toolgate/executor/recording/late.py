@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from toolgate.executor.deadline import is_overdue
+from toolgate.executor.resilience.deadline import is_overdue
 
 _MOMENT = 0.15
 

@@ -6,7 +6,7 @@ import msgspec
 
 from toolgate.call import Asked, Planned
 from toolgate.errors import InvalidRequest
-from toolgate.executor.claim import check_key
+from toolgate.executor.recording.claim import check_key
 
 _MOST_TEXT = 256
 _MOST_TOLD = 200

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from toolgate.call import Caller
-from toolgate.executor.approval import Ask, Decide, Decided, Mode
-from toolgate.executor.bus import Bus
-from toolgate.executor.desk import Desk
 from toolgate.executor.extension import Extension
-from toolgate.executor.outlet import Outlet
-from toolgate.executor.supersede import Supersede
+from toolgate.executor.people.approval import Ask, Decide, Decided, Mode
+from toolgate.executor.people.bus import Bus
+from toolgate.executor.people.desk import Desk
+from toolgate.executor.people.outlet import Outlet
+from toolgate.executor.people.supersede import Supersede
 from toolgate.ledger.approval import Approvals
 from toolgate.ledger.journal import Journal
 from toolgate.spec.redactor import PLAIN, Redactor

@@ -14,8 +14,8 @@ from toolgate.errors import (
     TimedOut,
     ToolError,
 )
-from toolgate.executor.deadline import is_overdue, out_of_time
 from toolgate.executor.extension import Extension, Handler
+from toolgate.executor.resilience.deadline import is_overdue, out_of_time
 from toolgate.spec.tool import ToolSpec
 
 LIMITS = Limits(window=50, at_least=10, failed_share=0.5, wait=5.0, probes=3, patience=30.0)

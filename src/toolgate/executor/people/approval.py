@@ -13,12 +13,12 @@ import orjson
 from toolgate import clock
 from toolgate.call import Call, Caller, Grant, Output, Turn, new_call_id
 from toolgate.errors import ApprovalDenied, ApprovalPending, ToolgateError
-from toolgate.executor import entries
-from toolgate.executor.bus import Bus
-from toolgate.executor.claim import canonical_args
-from toolgate.executor.deadline import Deadline
 from toolgate.executor.extension import Extension, Handler
-from toolgate.executor.visible import visible
+from toolgate.executor.people.bus import Bus
+from toolgate.executor.people.visible import visible
+from toolgate.executor.recording import entries
+from toolgate.executor.recording.claim import canonical_args
+from toolgate.executor.resilience.deadline import Deadline
 from toolgate.ledger.approval import Approval, Approvals, Kind, Requested, Word, event_of, hash_of
 from toolgate.ledger.history import owner_of
 from toolgate.spec.redactor import PLAIN, Redactor

@@ -7,9 +7,9 @@ import msgspec
 
 from toolgate.call import Caller, Output, Turn
 from toolgate.errors import InvalidRequest, ToolgateError
-from toolgate.executor.planned import PlannedCall, read_planned
-from toolgate.executor.probing import Perform
-from toolgate.executor.refused import refused, skipped
+from toolgate.executor.aftercare.probing import Perform
+from toolgate.executor.several.planned import PlannedCall, read_planned
+from toolgate.executor.several.refused import refused, skipped
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):

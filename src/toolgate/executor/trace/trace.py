@@ -21,11 +21,11 @@ from toolgate.errors import (
     ToolError,
     ToolgateError,
 )
-from toolgate.executor import entries
+from toolgate.executor.aftercare.probing import Perform
 from toolgate.executor.answer import answer, is_answer
 from toolgate.executor.extension import Extension, Handler
-from toolgate.executor.meter import BOUNDS, Meter
-from toolgate.executor.probing import Perform
+from toolgate.executor.recording import entries
+from toolgate.executor.trace.meter import BOUNDS, Meter
 from toolgate.ledger.journal import Journal
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect

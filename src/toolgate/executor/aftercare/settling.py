@@ -2,8 +2,8 @@
 
 from toolgate.call import Asked, Output
 from toolgate.errors import CallNotFound, InvalidRequest
-from toolgate.executor import recalled
-from toolgate.executor.probing import Perform
+from toolgate.executor.aftercare import recalled
+from toolgate.executor.aftercare.probing import Perform
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.ledger import Ledger
 from toolgate.ledger.state import State

@@ -9,9 +9,9 @@ import msgspec
 
 from toolgate.call import Call, Caller, Output, Turn
 from toolgate.errors import InvalidRequest, Superseded
-from toolgate.executor import entries
-from toolgate.executor.deadline import is_overdue
 from toolgate.executor.extension import Extension, Handler
+from toolgate.executor.recording import entries
+from toolgate.executor.resilience.deadline import is_overdue
 from toolgate.ledger.journal import Journal
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
