@@ -11,7 +11,7 @@ from tests.house import ME
 from tests.servers.opa import Opa
 from tests.servers.redis import Redis
 from tests.servers.spicedb import SpiceDB
-from toolgate import Caller, Toolgate, bootstrap, tool
+from toolgate import Caller, Toolgate, tool, upkeep
 from toolgate.errors import CallRefused, PolicyUnavailable, RelationsUnavailable
 from toolgate.settings.gate import Cache, Policy, Relations
 from toolgate.settings.settings import Settings

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.house import ME, STORE, open_gate, until
-from toolgate import Call, Caller, Toolgate, ToolgateError, bootstrap, tool
+from toolgate import Call, Caller, Toolgate, ToolgateError, tool, upkeep
 from toolgate.errors import InvalidRequest, ToolNotFound
 from toolgate.gate.book import Book
 from toolgate.tenancy.capsule import Mode
