@@ -28,6 +28,8 @@ class Present:
         self._seen = 0
         self._failed = 0
         self._asked_ns = clock.monotonic_ns()
+        # The look that begins when the one that is under way is over, for all who wait for it.
+        self._next: asyncio.Task[None] | None = None
         self.world = World(revision=-1)
 
     @property
@@ -45,6 +47,30 @@ class Present:
 
         Who asks while a look is under way waits for the next one, together with all the others.
         """
+        if not self._taking.locked():
+            await self._freshened()
+            return
+        if self._next is None:
+            self._next = asyncio.create_task(self._after_this(), name="toolgate-freshen")
+            # Whoever waits is told; asked for here so that the loop does not warn.
+            self._next.add_done_callback(lambda look: look.cancelled() or look.exception())
+        # Whoever goes away must not end what others wait for.
+        await asyncio.shield(self._next)
+
+    async def _after_this(self) -> None:
+        """Of those who wait for it, some came while it waited: no look but its own will do."""
+        try:
+            async with asyncio.timeout(FRESHEN_SECONDS), self._taking:
+                # Who comes from now on waits for another.
+                self._next = None
+                await self._look()
+        except (TimeoutError, StoreError):
+            raise StoreUnavailable(_NO_ANSWER) from None
+        finally:
+            if self._next is asyncio.current_task():
+                self._next = None
+
+    async def _freshened(self) -> None:
         before = self._begun
         try:
             async with asyncio.timeout(FRESHEN_SECONDS), self._taking:
