@@ -16,6 +16,7 @@ from toolgate.store.claiming import Terms, by_id, claim, started
 from toolgate.store.database import Ran, Statements
 from toolgate.store.ending import ending_values, guard_values, window_ns
 from toolgate.store.rows import row_of
+from toolgate.store.skew import Skew
 from toolgate.store.statements import BEFORE, CLAIMS, ENDS
 from toolgate.store.told import audit_values, outbox_values
 
@@ -28,11 +29,13 @@ class PostgresCalls:
         self._owner = owner
         self._ttl_ns = ttl_ns
         self._outbox = outbox
+        self._skew = Skew(database)
         # Claims whose caller went away while they were made.
         self._left: dict[str, asyncio.Task[Ran]] = {}
 
     async def begin(self, entry: Entry, *, may_start: bool) -> Begun:
         """Who is cancelled meanwhile does not take the claim back: it is made, or it fails."""
+        await self._skew.check()
         again = False
         if may_start and not entry.approval:
             new = started(entry, self._owner, 0, self._ttl_ns)
