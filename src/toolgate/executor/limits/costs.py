@@ -90,4 +90,4 @@ def _default(spec: ToolSpec, path: str) -> object:
 
 def held(charges: Sequence[Charge]) -> tuple[tuple[str, int], ...]:
     """What is known to be charged before there is a result."""
-    return tuple(sorted((one.lease, one.amount) for one in charges))
+    return tuple(sorted((one.lease, one.amount) for one in charges)) if charges else ()

@@ -81,21 +81,41 @@ def plain_entry(call: Call, args: bytes, state: State, duration_ns: int = 0) -> 
 
 def intent(call: Call, raw: bytes, redactor: Redactor = PLAIN) -> Entry:
     """A side effect before it happens: its claim, and its arguments without their secrets."""
+    grant, turn, asked = call.grant, call.turn, call.asked
+    caller, spec = grant.caller, grant.spec
     claim = claim_of(call, raw)
-    shown = without_secrets(call.spec.input_schema.raw, call.args)
+    shown = without_secrets(spec.input_schema.raw, call.args)
     kept = redactor.raw(raw if shown is call.args else orjson.dumps(shown))
-    return msgspec.structs.replace(
-        plain_entry(call, kept if len(kept) <= _MOST_ARGS else b"", State.STARTED),
+    # At once, not as a changed plain one: there are many fields to copy.
+    return Entry(
+        call.id,
+        spec.name,
+        spec.fingerprint,
+        spec.effect,
+        caller.tenant,
+        caller.agent,
+        caller.user,
+        caller.persona,
+        caller.session,
+        turn.group if turn is not None else "",
+        asked.kind,
+        kept if len(kept) <= _MOST_ARGS else b"",
+        call.started_ns,
+        State.STARTED,
         args_hash=sha256(raw),
-        turn_id="" if call.turn is None else call.turn.id,
+        decision=grant.decision,
+        chain=asked.chain,
+        chain_index=asked.chain_index,
+        planned=b"" if asked.planned is None else _encode(asked.planned),
+        turn_id=turn.id if turn is not None else "",
         scope=claim.scope,
         key=claim.key,
         digest=claim.digest,
-        recovery=recovery_of(call.spec),
+        recovery=recovery_of(spec),
         approval=call.approval,
-        again_of=call.asked.again_of,
-        undo_of=call.asked.undo_of,
-        task=task_of(call.grant.caller),
+        again_of=asked.again_of,
+        undo_of=asked.undo_of,
+        task=task_of(caller),
         charges=costs.held(call.charges),
     )
 
@@ -122,11 +142,14 @@ def downstream_key(entry: Entry) -> str:
 
 def succeeded(entry: Entry, call: Call, output: Output, redactor: Redactor = PLAIN) -> Entry:
     """The entry of a call that did its work, with how to take it back."""
+    result = whole(output)
     return msgspec.structs.replace(
-        ended(entry, call, None),
+        entry,
+        state=State.SUCCEEDED,
+        duration_ns=clock.monotonic_ns() - call.began_ns,
         result=stored(call, output, redactor),
-        plan=plan_of(call.spec, call.args, whole(output), redactor),
-        charges=costs.charged(call, whole(output)) or entry.charges,
+        plan=plan_of(call.spec, call.args, result, redactor),
+        charges=costs.charged(call, result) or entry.charges,
     )
 
 
