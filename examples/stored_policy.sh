@@ -6,4 +6,4 @@ toolgate policy put guests ../policies/guests-read-only/policy.rego --why "guest
 toolgate policy list
 toolgate policy put broken ../refused/policy.rego
 toolgate policy remove guests --why "guests sign in now"
-toolgate audit
+toolgate audit list

@@ -25,6 +25,9 @@ from toolgate.cli.main import COMMANDS, app
 from toolgate.errors import ApprovalPending, CallFailed, Superseded, ToolgateError
 from toolgate.executor.aftercare.report import Report
 from toolgate.executor.aftercare.settling import Settling
+from toolgate.executor.limits.usage import Usage
+from toolgate.executor.people.bus import Subscription
+from toolgate.executor.people.desk import Desk
 from toolgate.gate.decision import Explanation
 from toolgate.ledger.journal import Journal
 from toolgate.server.admin.routes import ROUTES
@@ -44,6 +47,9 @@ ROOMS: dict[str, type] = {
     "gate.explain(…)": Explanation,
     "gate.undo(…)": Report,
     "gate.settling": Settling,
+    "gate.approvals": Desk,
+    "gate.usage": Usage,
+    "gate.events(…)": Subscription,
 }
 # What a caller gets as an answer instead of an error.
 OUTPUTS = (CallFailed, ApprovalPending, Superseded)
@@ -282,6 +288,11 @@ def error_codes() -> str:
         for kind in STATUS
         if kind is not ToolgateError and "code" in vars(kind)
     )
+    lines.append(
+        "\nThese codes stand in Outputs and on record, and are never raised.\n\n"
+        "| code | what it means, what to do |\n|---|---|\n"
+    )
+    lines.extend(f"| `{code}` | {about} |\n" for code, about in errors.RESULTS.items())
     lines.append(
         "\nThe server has a few more, about the request itself; the command line `wrong_usage`.\n\n"
         "| code | HTTP | what it says |\n|---|---|---|\n"

@@ -100,6 +100,10 @@ def test_settings_cannot_be_changed() -> None:
             "LINE 2: toolbox.default_timeout: input should be greater than 0 (it is 0)",
         ),
         (
+            "[toolbox]\ndefault_timeout = 60\ndefault_idempotency_ttl = 59",
+            "LINE 1: toolbox: default_idempotency_ttl is at least default_timeout, which is 60",
+        ),
+        (
             '[store]\nurl = "mysql://u@h/db"',
             "LINE 2: store.url: write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME",
         ),

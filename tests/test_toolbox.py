@@ -54,6 +54,26 @@ async def test_a_call_takes_our_name_and_the_one_a_model_was_given(gate: Toolgat
     }
 
 
+@tool(effect="irreversible")
+async def send_letter(to: str) -> str:
+    """Send a letter."""
+    return to
+
+
+@pytest.mark.req("S2")
+async def test_a_call_takes_a_key_and_a_wait(gate: Toolgate) -> None:
+    gate.add(send_letter)
+    boxes = [gate.toolbox(ME, turn=Turn(group=group)) for group in ("t-1", "t-2")]
+    first, again = [
+        await box.call("send_letter", {"to": "ann"}, idempotency_key="k", wait_s=1) for box in boxes
+    ]
+    assert (first.cached, again.cached, again.call_id) == (False, True, first.call_id)
+    other = await boxes[0].call("send_letter", {"to": "ann"}, idempotency_key="k2")
+    assert other.call_id != first.call_id
+    with pytest.raises(InvalidRequest, match="wait_s"):
+        await boxes[0].call("send_letter", {"to": "ann"}, wait_s=601)
+
+
 @pytest.mark.req("G6")
 async def test_a_models_name_for_a_hidden_tool_is_as_missing_as_the_tool(gate: Toolgate) -> None:
     gate.add(read_invoice)

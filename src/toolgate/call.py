@@ -5,7 +5,7 @@ import math
 import os
 from collections.abc import Awaitable, Callable, Iterable
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, Protocol, cast
 
 import msgspec
 import orjson
@@ -255,14 +255,30 @@ class Grant(msgspec.Struct, frozen=True):
     needs_another: bool = False
 
 
-class Charge(msgspec.Struct, frozen=True):
+class Charge(msgspec.Struct):
     """What is held of a budget for a call: whose lease it is, how much, in millionths, and where in
     the result the real amount stands, if not here.
+
+    Whoever writes the call's end has `taken` it from then on, and says what it cost with `paid`.
     """
 
     lease: str
     amount: int
     at: str = ""
+    paid: Callable[[int], None] | None = None
+    taken: bool = False
+
+
+class Hold(Protocol):
+    """What is held of budgets for a call that may wait for a person."""
+
+    def let_go(self) -> None:
+        """As long as it waits, others may have it."""
+        ...
+
+    async def again(self, call: "Call") -> "Call":
+        """Hold it once more, or `BudgetExceeded`; the call with what it holds now."""
+        ...
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -290,6 +306,10 @@ class Call(msgspec.Struct, frozen=True):
     began_ns: int = 0
     # What its end on record costs.
     charges: tuple[Charge, ...] = ()
+    # The id that it came by, where it goes on under another: a person agreed to it meanwhile.
+    came_as: str = ""
+    # Where it may have to wait for a person: what it holds meanwhile.
+    hold: Hold | None = None
 
     @property
     def kind(self) -> CallerKind:
@@ -339,8 +359,13 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_human(self) -> str:
         """A few lines for a person, or for a model that reads text."""
-        if self.error is not None:
-            return f"{self.error.code}: {self.error.message}"
+        if self.error is None:
+            return self._shown()
+        why = f"{self.error.code}: {self.error.message}"
+        # Of a result that was cut off, what there is comes before what happened to it.
+        return why if self.data is None else f"{self._shown()}\n{why}"
+
+    def _shown(self) -> str:
         if isinstance(self.data, str):
             return self.data
         return orjson.dumps(self.data, option=orjson.OPT_INDENT_2).decode()

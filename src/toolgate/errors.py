@@ -44,8 +44,21 @@ own failure is an answer. So is `ApprovalPending`, and `Superseded`: the call ma
 No message carries a stack trace, a path of the machine or a secret.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
+
+# Codes of answers, and of calls on record, that no class stands for: they are never raised.
+RESULTS: Mapping[str, str] = {
+    "outcome_unknown": "The call was begun before, and nobody saw how it ended. It is not repeated "
+    "by itself: check what it did, or have it settled.",
+    "lease_lost": "The call ran here, but was given up as lost before it ended. What is on record "
+    "stands; check before you call again.",
+    "undone": "The call was done and taken back. To do it again, begin a new turn.",
+    "skipped": "A call or step before it did not end well, so this one did not run.",
+    "not_run": "On record only: an extension answered, and the tool did not run.",
+    "cancelled": "On record only: whoever called went away, or the process ended.",
+    "compensation_failed": "On record only: the call could not be taken back, and still stands.",
+}
 
 
 class ToolgateError(Exception):
@@ -61,6 +74,8 @@ class ToolgateError(Exception):
         self.details = details
         # The call it is about, where that is another one than the caller's own attempt.
         self.call_id = ""
+        # When that began, on the monotonic clock, where its caller waited for a person before.
+        self.began_ns = 0
 
 
 class SettingsInvalid(ToolgateError):
@@ -155,15 +170,15 @@ class ToolNotFound(CallRefused):
 
 
 class CallNotFound(CallRefused):
-    """There is no call of this id that is the caller's; list the calls."""
+    """There is no call of this id that is the caller's; list them with `GET /v1/ledger`."""
 
     code = "call_not_found"
 
-    def __init__(self, call_id: str) -> None:
-        shown = call_id if len(call_id) <= 64 else call_id[:64] + "…"
-        super().__init__(
-            f"There is no call {shown!r} of yours on record. List the calls to see which there are."
-        )
+    def __init__(self, name: str, what: str = "call", hint: str = "") -> None:
+        """`what` it is a name of: a call, a turn group or a chain."""
+        shown = name if len(name) <= 64 else name[:64] + "…"
+        listed = "`GET /v1/ledger` and `toolgate ledger list` show which side effects there are."
+        super().__init__(f"There is no {what} {shown!r} of yours on record. {hint or listed}")
 
 
 class PermissionDenied(CallRefused):

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from toolgate.call import PLAINLY, Asked, Caller, Grant, Output, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.crash import crash_here
-from toolgate.errors import InvalidRequest
+from toolgate.errors import CallNotFound, InvalidRequest
 from toolgate.executor.aftercare.probing import Probing
 from toolgate.executor.aftercare.recovery import Recover
 from toolgate.executor.aftercare.report import Report
@@ -106,6 +106,7 @@ class Runtime:
             probing=probing,
             undo=self._undo,
             lease=lease,
+            always=people.always,
         )
 
     @property
@@ -193,7 +194,11 @@ class Runtime:
         """
 
         async def take_back(chain_id: str) -> Report:
-            return await self.undo(caller=caller, chain=chain_id, reason="the chain failed")
+            try:
+                return await self.undo(caller=caller, chain=chain_id, reason="the chain failed")
+            except CallNotFound:
+                # It failed before it did anything.
+                return Report()
 
         return await self._several.chain(
             steps,
@@ -234,7 +239,8 @@ class Runtime:
         """Take back what this caller did: one call, a turn group or a chain.
 
         In reverse order, each effect once, as far as its compensation is allowed today. What is
-        not taken back is listed with the reason; asking again goes on from there.
+        not taken back is listed with the reason; asking again goes on from there. `CallNotFound`
+        where nothing of it is this caller's.
         """
         return await self._taken_back(caller, call_id, turn_group, chain, Asker("", reason))
 
@@ -250,7 +256,9 @@ class Runtime:
     ) -> Report:
         """For an operator: as `undo`, for whichever agents of the tenant did it."""
         if not (who and why.strip()):
-            raise InvalidRequest("Say who takes it back, and why: it stands in the audit.")
+            raise InvalidRequest(
+                "Say who takes it back, and why: it stands in the audit. Nothing was taken back."
+            )
         by = Asker(who, why.strip())
         return await self._taken_back(Caller(tenant=tenant), call_id, turn_group, chain, by)
 
@@ -265,7 +273,7 @@ class Runtime:
         given = [one for one in (call_id, turn_group, chain) if one is not None]
         if len(given) != 1 or type(given[0]) is not str or not given[0]:
             raise InvalidRequest(
-                "Name what is to be taken back: a call_id, a turn_group or a chain."
+                "Name what is to be taken back by one of them: a call_id, a turn_group or a chain."
             )
         if call_id is not None:
             return await self._undo.single(caller, call_id, by)
@@ -294,6 +302,16 @@ class Runtime:
         return Toolbox(self.gate, run, caller, turn, together=self)
 
     async def _barely(
-        self, tool: str, args: dict[str, Any] | None, *, caller: Caller, turn: Turn | None
+        self,
+        tool: str,
+        args: dict[str, Any] | None,
+        *,
+        caller: Caller,
+        turn: Turn | None,
+        idempotency_key: str | None = None,
+        wait_s: float | None = None,
     ) -> Any:
-        return bare(await self.call(tool, args, caller=caller, turn=turn))
+        output = await self.call(
+            tool, args, caller=caller, turn=turn, idempotency_key=idempotency_key, wait_s=wait_s
+        )
+        return bare(output)

@@ -29,7 +29,14 @@ class Run(Protocol):
     """How a call is made."""
 
     async def __call__(
-        self, tool: str, args: dict[str, Any] | None, *, caller: Caller, turn: Turn | None
+        self,
+        tool: str,
+        args: dict[str, Any] | None,
+        *,
+        caller: Caller,
+        turn: Turn | None,
+        idempotency_key: str | None = None,
+        wait_s: float | None = None,
     ) -> Output: ...
 
 
@@ -123,14 +130,31 @@ class Toolbox:
         """What the agent may call: openai, anthropic, mcp, prompt or toolgate."""
         return export(self._specs(), format)
 
-    async def call(self, tool: str, args: dict[str, Any] | None = None) -> Output:
-        """Run a tool by its name, or by the name that a model was given for it."""
+    async def call(
+        self,
+        tool: str,
+        args: dict[str, Any] | None = None,
+        *,
+        idempotency_key: str | None = None,
+        wait_s: float | None = None,
+    ) -> Output:
+        """Run a tool by its name, or by the name that a model was given for it.
+
+        `idempotency_key` and `wait_s` are those of `gate.call`.
+        """
         try:
             await self._gate.view(self._caller, tool)
         except ToolNotFound:
             specs = await self._gate.listing(self._caller)
             tool = from_model(spec.name for spec in specs).get(tool, tool)
-        return await self._run(tool, args, caller=self._caller, turn=self._turn)
+        return await self._run(
+            tool,
+            args,
+            caller=self._caller,
+            turn=self._turn,
+            idempotency_key=idempotency_key,
+            wait_s=wait_s,
+        )
 
     async def run(self, message: object) -> list[dict[str, Any]]:
         """Run the tool calls in a model's message, in their order, and answer in its own format.

@@ -172,9 +172,9 @@ def limits(
         shared=_rates(settings, stack),
         processes=given.processes,
     )
-    plan = given.default_plan
+    plan, asks = given.default_plan, settings.approvals.mode == "always"
     return Limited(
-        (rate, Budget(purses, world, default_plan=plan)),
+        (rate, Budget(purses, world, default_plan=plan, always_asks=asks)),
         Usage(budgets, purses, world, default_plan=plan),
     )
 

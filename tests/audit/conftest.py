@@ -11,11 +11,14 @@ from tests.store.places import FILE, POSTGRES, fresh_url, open_at
 from toolgate import clock
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
+from toolgate.spec.document import sha256
 from toolgate.spec.effect import CallerKind, Effect
 from toolgate.store import audit, pages
 from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
 from toolgate.store.migrate import migrate
+from toolgate.store.records import tool_execution_log as log
+from toolgate.store.rows import COLUMNS, row_of
 from toolgate.store.seals import Sealer
 from toolgate.tenancy.audit import Actor
 from toolgate.tenancy.changes import AddTenant, SetAgent, SetToolFlag
@@ -38,6 +41,9 @@ def entry(call_id: str, *, tenant: str = "acme", effect: Effect = Effect.PURE) -
         b"{}",
         clock.unix_ns(),
         State.SUCCEEDED,
+        args_hash=sha256(b"{}"),
+        fence=1,
+        result=b'{"status":"success"}',
     )
 
 
@@ -49,6 +55,8 @@ async def write_some(database: Database, number: int) -> None:
         done = entry(f"call_{tenant}_{number}", tenant=tenant, effect=Effect.IRREVERSIBLE)
         page = [entry(f"call_{tenant}_{number}_{one}", tenant=tenant) for one in range(3)]
         row = audit.execution_row(done, clock.unix_ns())
+        kept = dict(zip(COLUMNS, row_of(done), strict=True))
+        await database.write(lambda one, kept=kept: one.execute(log.insert(), kept))
         await database.write(lambda one, row=row: audit.put(one, [row]))
         await database.write(lambda one, page=page: pages.write(one, page))
     await directory.put((SetToolFlag("echo", enabled=True),))

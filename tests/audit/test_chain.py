@@ -11,6 +11,8 @@ from toolgate.spec.effect import Effect
 from toolgate.store import audit, pages, proof
 from toolgate.store.database import Database
 from toolgate.store.records import audit_log, audit_seals, call_pages
+from toolgate.store.records import tool_execution_log as log
+from toolgate.store.rows import COLUMNS, row_of
 from toolgate.store.seals import Sealer
 from toolgate.tenancy.audit import Proof
 
@@ -127,6 +129,7 @@ async def test_a_tail_that_was_cut_off_is_seen_with_an_anchor(
             "DELETE FROM audit_seals WHERE number = 3 AND tenant_id = 'acme'",
             "DELETE FROM audit_log WHERE seal = 3 AND tenant_id = 'acme'",
             "DELETE FROM call_pages WHERE first_call_id LIKE 'call_acme_2%'",
+            "DELETE FROM tool_execution_log WHERE call_id LIKE 'call_acme_2%'",
         )
     assert (await verified(sealed)).holds, "by itself a chain does not know its end"
     found = await verified(sealed, *kept)
@@ -155,7 +158,9 @@ async def test_what_commits_late_with_a_smaller_id_stands_in_a_later_seal(
     opened: Database,
 ) -> None:
     def put(connection: Connection, id_: int) -> None:
-        row = audit.execution_row(entry(f"call_{id_}", effect=Effect.IRREVERSIBLE), id_)
+        done = entry(f"call_{id_}", effect=Effect.IRREVERSIBLE)
+        connection.execute(log.insert(), dict(zip(COLUMNS, row_of(done), strict=True)))
+        row = audit.execution_row(done, id_)
         connection.execute(audit_log.insert().values(id=id_, **row))
 
     await opened.write(lambda one: put(one, 50))

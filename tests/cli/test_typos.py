@@ -70,7 +70,7 @@ def test_who_administers_can_while_policies_cannot_be_read(run: Run, tmp_path: P
 
 def test_switching_off_for_nobody_is_refused_with_the_nearest(run: Run) -> None:
     run("agents", "set", "billing", "--tenant", "acme")
-    before = len(as_json(run("audit", "--json")))
+    before = len(as_json(run("audit", "list", "--json")))
     off = run("tools", "disable", "echo", "--tenant", "acmee")
     assert off.exit_code == 1
     assert "There is no tenant 'acmee' on record; nothing was changed." in off.stderr
@@ -78,7 +78,7 @@ def test_switching_off_for_nobody_is_refused_with_the_nearest(run: Run) -> None:
     agent = run("tools", "disable", "echo", "--tenant", "acme", "--agent", "biling")
     assert (agent.exit_code, "Did you mean 'billing'?" in agent.stderr) == (1, True)
     assert run("tools", "reset", "echo", "--tenant", "nope").exit_code == 1
-    assert len(as_json(run("audit", "--json"))) == before
+    assert len(as_json(run("audit", "list", "--json"))) == before
     whom = ["--tenant", "acme", "--agent", "billing"]
     assert run("tools", "disable", "echo", *whom).exit_code == 0
     # Whom commands mean when nobody is named is no typo.

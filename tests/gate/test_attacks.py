@@ -2,7 +2,9 @@
 
 # pyright: reportPrivateUsage=false
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ from typer.testing import CliRunner
 
 from tests import test_architecture as architecture
 from tests.gate.neighbours import two_tenants
-from toolgate import Caller, Toolgate
+from tests.house import STORE
+from toolgate import Caller, Toolgate, tool
 from toolgate.call import Grant, Turn
 from toolgate.cli.main import app
 from toolgate.executor.executor import Executor
@@ -81,7 +84,7 @@ class Watched:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.log: list[tuple[str, Grant]] = []
         self._inside = False
-        decide, known, run = Gate.decide, Gate.known, Executor.run
+        decide, known, run, resume = Gate.decide, Gate.known, Executor.run, Executor.resume
 
         async def decided(gate: Gate, *given: Any) -> Grant:
             self._inside = True
@@ -102,9 +105,14 @@ class Watched:
             self.log.append(("ran", grant))
             return await run(executor, grant, *given)
 
+        async def resumed(executor: Executor, grant: Grant, *given: Any) -> Any:
+            self.log.append(("ran", grant))
+            return await resume(executor, grant, *given)
+
         monkeypatch.setattr(Gate, "decide", decided)
         monkeypatch.setattr(Gate, "known", remembered)
         monkeypatch.setattr(Executor, "run", handed)
+        monkeypatch.setattr(Executor, "resume", resumed)
 
     def once(self) -> None:
         """Exactly one grant, and what ran had that very grant."""
@@ -146,6 +154,65 @@ async def test_55_every_entry_passes_the_gate_exactly_once(
         for method, path in (("GET", "/v1/tools"), ("GET", "/v1/tools/echo")):
             assert (await door.ask(method, path, keys["acme"])).status == 200
         assert watched.log == [], "what only looks hands nothing to the executor"
+
+
+@tool(effect="compensatable", compensation={"tool": "unbook", "args": {"id": "$args.id"}})
+def book(id: str) -> str:  # noqa: A002
+    """Book it; of some nobody hears the end."""
+    if id == "lost":
+        raise RuntimeError(id)
+    return id
+
+
+@tool(effect="idempotent")
+def unbook(id: str) -> str:  # noqa: A002
+    """Give it back."""
+    return id
+
+
+@pytest.mark.req("G1", "X1")
+async def test_55_undo_run_again_and_recovery_pass_the_gate_for_what_they_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(monkeypatch)
+    async with two_tenants(tmp_path) as (gate, _door, _keys):
+        gate.add(book, unbook)
+        done = await gate.call("book", {"id": "a"}, caller=ANN)
+        watched.once()
+        assert (await gate.undo(caller=ANN, call_id=done.call_id)).ok
+        # Whether it may be taken back is decided before anything is marked, and once more as a
+        # call of its own.
+        (asked, _first), *rest = watched.log
+        assert asked == "granted"
+        watched.log = rest
+        watched.once()
+
+        lost = await gate.call("book", {"id": "lost"}, caller=ANN)
+        watched.once()
+        again = await gate.settling.again("acme", lost.call_id, who="root", why="nothing came")
+        assert again.call_id != lost.call_id
+        watched.once()
+
+        marked = await gate.call("unbook", {"id": "b"}, caller=ANN)
+        watched.once()
+        await _left_behind(tmp_path, marked.call_id)
+        await gate.recovery.sweep()
+        watched.once()
+        entry = await gate.ledger.find("acme", marked.call_id)
+        assert entry is not None
+        assert (entry.state, entry.fence) == ("succeeded", 2)
+
+
+async def _left_behind(root: Path, call_id: str) -> None:
+    """As if its process had been killed in the middle of it."""
+    with closing(sqlite3.connect(root / STORE)) as connection:
+        changed = connection.execute(
+            "UPDATE tool_execution_log SET state = 'started', lease_ns = 1, result = NULL, "
+            "owner = 'gone', ended_ns = 0 WHERE call_id = ?",
+            (call_id,),
+        )
+        assert changed.rowcount == 1
+        connection.commit()
 
 
 @pytest.mark.req("G1", "X1")

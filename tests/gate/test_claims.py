@@ -94,10 +94,10 @@ def _believe(monkeypatch: pytest.MonkeyPatch, field: str, claimed: Any) -> None:
     def believing(key: Key) -> Caller:
         return msgspec.structs.replace(caller_of(key), **told)
 
-    def read_claim(body: dict[str, Any]) -> Any:
+    def read_claim(body: dict[str, Any], headers: Any) -> Any:
         if body.pop(field, None) is not None:
             told[field] = claimed
-        return read_call(body)
+        return read_call(body, headers)
 
     async def run_claim(gate: Any, caller: Caller, asked: Any) -> Any:
         return await run_call(gate, msgspec.structs.replace(caller, **told), asked)

@@ -162,3 +162,21 @@ def test_every_state_but_the_first_can_be_reached_and_says_what_came_before() ->
 def test_no_state_can_be_left_without_an_end() -> None:
     for state in State:
         assert state in LAST or reachable(state) & LAST, state
+
+
+@pytest.mark.req("S6")
+@pytest.mark.parametrize("state", State)
+def test_without_a_persons_word_nothing_is_begun_that_had_none(state: State) -> None:
+    asked = Submit(digest="same", lease_ns=2_000, may_start=False)
+    for slot in slots(state):
+        assert step(slot, asked, NOW).action not in {Action.RUN, Action.AGAIN}
+    lost = Slot(state=State.STARTED, digest="same", lease_ns=0, tried=True, recovery=Recovery.AGAIN)
+    agreed = msgspec.structs.replace(lost, agreed=True)
+    assert step(agreed, asked, NOW).action is Action.AGAIN
+
+
+def test_nobody_holds_what_is_parked() -> None:
+    lost = Slot(state=State.STARTED, digest="same", lease_ns=0, tried=True)
+    for event in (Take(2_000), Submit(digest="same", lease_ns=2_000)):
+        after = step(lost, event, NOW)
+        assert (after.action, after.slot.lease_ns) == (Action.PARK, None)

@@ -7,9 +7,11 @@ import msgspec
 import pytest
 
 from tests.limits.house import ME, look, open_limited, outcome, outcomes, put, ran, send, used
-from toolgate import Extension, Output, Priority, ToolError, Turn, tool
+from toolgate import Extension, Output, Priority, ToolError, Toolgate, Turn, tool
 from toolgate.errors import BudgetExceeded, InvalidRequest
 from toolgate.ledger.budget import end_of, period_of
+from toolgate.settings.execution import Approvals
+from toolgate.settings.settings import Settings
 
 pytestmark = pytest.mark.req("X9")
 
@@ -214,3 +216,21 @@ async def test_who_goes_away_before_it_is_drawn_leaves_nothing_behind(tmp_path: 
         # What began before it was cancelled may have happened, and costs.
         await outcomes(gate, "send", 20)
         assert await used(gate) == 10
+
+
+@pytest.mark.parametrize("most", [100, None], ids=["a budget", "none"])
+async def test_a_read_that_a_person_agreed_to_costs_as_any_other(
+    tmp_path: Path, most: int | None
+) -> None:
+    settings = Settings(root=tmp_path, approvals=Approvals(mode="always"))
+    async with Toolgate.open(settings) as gate:
+        gate.add(look)
+        if most is not None:
+            await gate.tenancy.set_budget("acme", "tool_calls", most)
+        for number in range(2):
+            pending = await gate.call("look", {"what": str(number)}, caller=ME)
+            assert pending.error is not None
+            assert await used(gate) == number
+            await gate.approvals.approve(pending.error.details["approval_id"], by="boss")
+            assert (await gate.call("look", {"what": str(number)}, caller=ME)).ok
+            assert await used(gate) == number + 1

@@ -28,9 +28,10 @@ def call(house: House) -> Any:
     )
 
 
-def put(house: House, path: str, **fields: Any) -> None:
+def put(house: House, path: str, **fields: Any) -> Any:
     answer = house.ask("admin", Asked("PUT", path, fields))
     assert answer.status == 200, answer.text
+    return answer.body
 
 
 @pytest.mark.req("X10", "V2")
@@ -120,6 +121,7 @@ def test_an_operator_sees_what_is_used_and_what_may_be(run: Run) -> None:
     [
         ["limits", "budget", "money", "much", "--tenant", "demo"],
         ["limits", "budget", "money", "nan", "--tenant", "demo"],
+        ["limits", "budget", "money", "-5", "--tenant", "demo"],
         ["limits", "rate", "often"],
         ["tenants", "add", "acme", "--plan", "gold"],
         ["usage", "--month", "May"],
@@ -129,3 +131,14 @@ def test_an_operator_sees_what_is_used_and_what_may_be(run: Run) -> None:
 def test_what_an_operator_mistypes_changes_nothing(run: Run, wrong: list[str]) -> None:
     assert run(*wrong).exit_code in {1, 2}
     assert orjson.loads(run("limits", "list", "--json").output) == []
+
+
+@pytest.mark.req("X9", "X10", "V2")
+@pytest.mark.parametrize("nothing", [None, "none", "null"])
+def test_a_limit_is_taken_away_by_the_words_of_either_door(house: House, nothing: Any) -> None:
+    put(house, "budgets", **ACME, metric="money", most=5)
+    assert put(house, "budgets", **ACME, metric="money", most=nothing)["most"] is None
+    put(house, "limits", **ACME, tool="echo", limit="9000/second")
+    assert put(house, "limits", **ACME, tool="echo", limit=nothing)["limit"] is None
+    wrong = house.ask("admin", Asked("PUT", "budgets", {**ACME, "metric": "money", "most": "no"}))
+    assert wrong.status == 400

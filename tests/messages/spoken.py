@@ -46,4 +46,4 @@ def anthropic(*calls: Call) -> dict[str, Any]:
 
 def written(call: Call) -> str:
     body = json.dumps({"thoughts": ["…"], "tool_name": call.tool, "tool_args": call.args})
-    return f"I'll look that up.\n```json\n{body}\n```\nThat's it."
+    return f"I'll look that up.\n```json\n{body}\n```"

@@ -8,6 +8,8 @@ from inline_snapshot import snapshot
 
 from tests.messages.spoken import Call, anthropic, openai, responses, written
 from toolgate import Caller, ToolError, Turn, tool
+from toolgate.call import Failure, Output
+from toolgate.messages.reply import content
 from toolgate.spec.names import for_model
 from toolgate.testing.house import in_memory
 
@@ -96,6 +98,16 @@ async def test_each_model_is_answered_as_it_expects() -> None:
     assert await run(written(GREET)) == snapshot(
         [{"role": "user", "content": '{"greeting":"Hello Ann"}'}]
     )
+
+
+async def test_a_model_is_not_told_how_a_person_decides() -> None:
+    where = {"command": "toolgate approvals approve apr_1", "http": "POST /v1/approvals/…"}
+    details = {"approval_id": "apr_1", "where": where}
+    failure = Failure(code="approval_pending", message="Wait.", details=details)
+    output = Output(status="pending_approval", error=failure)
+    told = json.loads(content(output))
+    assert told["error"]["details"] == {"approval_id": "apr_1"}
+    assert output.to_machine()["error"]["details"]["where"] == where, "programs are told"
 
 
 async def test_a_message_without_calls_has_no_answer() -> None:

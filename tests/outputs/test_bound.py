@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.house import states
 from toolgate import Caller, Extension, Output, Priority, Toolgate, Turn, tool
-from toolgate.errors import StoreUnavailable, ToolNotFound
+from toolgate.errors import InvalidArguments, StoreUnavailable, ToolError, ToolNotFound
 from toolgate.executor import bound
 from toolgate.executor.bound import Bound
 from toolgate.ledger.outputs import Blob
@@ -143,6 +143,35 @@ async def test_reading_is_under_the_same_gate(tmp_path: Path) -> None:
         await gate.tenancy.set_tenant_tool("acme", "read_output", enabled=False)
         with pytest.raises(ToolNotFound):
             await gate.call("read_output", {"reference": data["reference"]}, caller=ME)
+
+
+async def test_what_a_tool_made_is_not_read_once_the_tool_was_taken_away(tmp_path: Path) -> None:
+    async with Toolgate.open(settings(tmp_path)) as gate:
+        gate.add(report)
+        data = (await gate.call("report", {"rows": 100}, caller=ME)).data
+        given = {"reference": data["reference"]}
+        assert (await gate.call("read_output", given, caller=ME)).ok
+        missing = await gate.call("read_output", {"reference": "out_" + "0" * 64}, caller=ME)
+        await gate.tenancy.set_tenant_tool("acme", "report", enabled=False)
+        refused = await gate.call("read_output", given, caller=ME)
+        assert (refused.ok, refused.error) == (False, missing.error)
+        await gate.tenancy.set_tenant_tool("acme", "report", enabled=True)
+        assert (await gate.call("read_output", given, caller=ME)).ok
+
+
+@pytest.mark.parametrize("offset", [67_108_865, 1 << 63, 1 << 200])
+async def test_an_offset_behind_every_output_is_told_before_the_store_is_asked(
+    tmp_path: Path, offset: int
+) -> None:
+    async with Toolgate.open(settings(tmp_path)) as gate:
+        gate.add(report)
+        data = (await gate.call("report", {"rows": 100}, caller=ME)).data
+        given = {"reference": data["reference"], "offset": offset}
+        with pytest.raises(InvalidArguments, match="offset"):
+            await gate.call("read_output", given, caller=ME)
+        # A catalog that was written before says nothing about it: the tool does.
+        with pytest.raises(ToolError, match="An offset is from 0"):
+            await read_output(MemoryOutputs())(None, data["reference"], offset)
 
 
 @pytest.mark.parametrize(

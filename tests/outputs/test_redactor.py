@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolgate import clock
 from toolgate.settings.execution import Events
 from toolgate.settings.gate import Policy
 from toolgate.settings.secrets import known_secrets
 from toolgate.settings.settings import Settings, Store
 from toolgate.spec.redactor import PLAIN, Redactor
+from toolgate.spec.secret import secret_texts
+from toolgate.spec.sieve import Sieve
 
 pytestmark = pytest.mark.req("X6", "O2")
-KNOWN = Redactor(["hunter2-Sekret", 'a"b\\c/d?', "short"])
+KNOWN = Redactor(["hunter2-Sekret", 'a"b\\c/d?', "the", "4815"])
 
 
 @pytest.mark.parametrize(
@@ -29,7 +32,8 @@ KNOWN = Redactor(["hunter2-Sekret", 'a"b\\c/d?', "short"])
         ("k=a%22b%5Cc%2Fd%3F", "k=[secret]"),
         ("a basic understanding of bearer bonds", "a basic understanding of bearer bonds"),
         ("mail ann@example.com at http://host/a@b", "mail ann@example.com at http://host/a@b"),
-        ("short texts stay", "short texts stay"),
+        ("the short texts stay", "the short texts stay"),
+        ("the pin 4815 is wrong", "the pin [secret] is wrong"),
     ],
 )
 def test_a_text_is_told_without_its_secrets(text: str, shown: str) -> None:
@@ -61,6 +65,49 @@ def test_what_holds_no_secret_is_handed_back_as_it_is() -> None:
     raw = b'{"text":"a basic text","n":[1,2]}'
     assert KNOWN.raw(raw) is raw
     assert KNOWN.knowing(["no", "5"]) is KNOWN
+
+
+def test_what_its_schema_hides_is_hidden_from_the_same_length_on() -> None:
+    schema = orjson.dumps({"properties": {"pin": {"type": "string", "secret": True}}})
+    for pin in ("4815", "48151", "481516"):
+        redactor = PLAIN.knowing(secret_texts(schema, {"pin": pin}))
+        assert redactor.text(f"the pin {pin} is wrong") == "the pin [secret] is wrong"
+
+
+MANY = [f"s{number:05d}x" for number in range(20_000)]
+
+
+def test_many_secrets_in_a_long_text_take_no_longer_than_its_length() -> None:
+    text = "y" * 300_000 + "s00007x, s1s19999x" + "s0000" * 1_000
+    redactor = Redactor(MANY)
+    began = clock.monotonic_ns()
+    shown = redactor.text(text)
+    took = (clock.monotonic_ns() - began) / 1e9
+    assert shown == "y" * 300_000 + "[secret], s1[secret]" + "s0000" * 1_000
+    # One after the other they take several seconds.
+    assert took < 1.0
+    assert orjson.loads(redactor.raw(orjson.dumps({"a": ["s00007x"], "s00009x": "no"}))) == {
+        "a": ["[secret]"],
+        "[secret]": "no",
+    }
+
+
+def test_where_looking_would_take_too_long_the_rest_is_hidden() -> None:
+    alike = ["a" * number + "b" for number in range(4, 1_004)]
+    began = clock.monotonic_ns()
+    shown = Redactor(alike).text("before " + "a" * 200_000)
+    assert (clock.monotonic_ns() - began) / 1e9 < 5.0
+    assert shown.startswith("before ")
+    assert shown.endswith("[secret]")
+
+
+@given(st.text("abé\"", max_size=60), st.lists(st.text("abé\"", min_size=4, max_size=9)))
+def test_many_secrets_are_found_as_few_are(text: str, secrets: list[str]) -> None:
+    few = sorted(secrets, key=len, reverse=True)
+    shown = Sieve(few).without(text)
+    assert (shown == text) is not any(one in text for one in few)
+    assert Sieve(few).holds(text) is any(one in text for one in few)
+    assert not any(one in part for one in few for part in shown.split("[secret]"))
 
 
 values = st.recursive(

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 
@@ -73,9 +74,8 @@ async def test_pieces_are_cut_by_bytes_and_end_with_the_output(outputs: Outputs)
         found = await outputs.piece(
             "acme", "clerk/0/", sha256(CONTENT), offset=offset, length=length
         )
-        assert found == Piece(
-            content=CONTENT[offset : offset + length], size=size, media_type="text/plain"
-        )
+        cut = CONTENT[offset : offset + length]
+        assert found == Piece(content=cut, size=size, media_type="text/plain", tool="report")
 
 
 async def test_somebody_elses_output_is_as_if_it_had_never_been(outputs: Outputs) -> None:
@@ -96,6 +96,14 @@ async def test_the_same_output_is_kept_once_for_each_owner(outputs: Outputs) -> 
         await outputs.keep(blob(scope=scope))
     for scope in ("clerk/0/", "clerk/3/ann"):
         assert await outputs.piece("acme", scope, sha256(CONTENT), offset=0, length=1)
+
+
+async def test_the_tool_that_made_it_last_is_the_one_that_it_is_of(outputs: Outputs) -> None:
+    await outputs.keep(blob())
+    await outputs.keep(msgspec.structs.replace(blob(), tool="copy"))
+    found = await outputs.piece("acme", "clerk/0/", sha256(CONTENT), offset=0, length=1)
+    assert found is not None
+    assert found.tool == "copy"
 
 
 async def test_what_is_old_cannot_be_read_any_more(short_lived: Outputs) -> None:

@@ -117,7 +117,8 @@ def test_to_others_it_looks_like_nothing(house: House, who: str, verb: str) -> N
     there = house.ask(who, method, f"approvals/{id_}{verb}")
     nowhere = house.ask(who, method, f"approvals/apr_000{verb}")
     assert (there.status, there.text) == (nowhere.status, nowhere.text)
-    assert there.status == 404
+    assert (there.status, there.body["code"]) == (404, "approval_not_found")
+    assert "no such approval" in there.body["detail"]
     assert id_ not in house.ask(who, "GET", "approvals?state=all").text
     assert house.ask("own", "GET", f"approvals/{id_}").body["state"] == "waiting"
 

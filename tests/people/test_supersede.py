@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.house import ME, open_gate, states
-from toolgate import Caller, Turn, tool
+from tests.house import ME, open_gate, states, until
+from toolgate import Caller, Toolgate, Turn, tool
 from toolgate.errors import InvalidRequest
+from toolgate.ledger.state import State
+from toolgate.settings.execution import Limits
+from toolgate.settings.settings import Settings
 from toolgate.tenancy.capsule import NewerMessages
 from toolgate.testing.house import in_memory
 
@@ -201,6 +204,50 @@ async def test_a_message_that_comes_while_a_person_is_asked_comes_first() -> Non
         # The approval stays, for whoever makes the call after the messages were read.
         messages.waiting = False
         assert (await gate.call("careful", caller=ann, turn=messages.turn())).ok
+
+
+async def test_a_message_that_comes_while_a_call_waits_for_its_place_comes_first(
+    tmp_path: Path,
+) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    @tool(effect="pure")
+    async def hog() -> None:
+        """Take the only place."""
+        begun.set()
+        await go.wait()
+
+    messages = Messages(waiting=False)
+    async with Toolgate.open(Settings(root=tmp_path, limits=Limits(concurrency=1))) as gate:
+        gate.add(send, hog)
+        first = asyncio.create_task(gate.call("hog", caller=ME))
+        await begun.wait()
+        waiting = asyncio.create_task(
+            gate.call("send", {"to": "bob"}, caller=ME, turn=messages.turn())
+        )
+        await until(lambda: messages.asked == 1)
+        while not any(one.tool == "send" for one in await gate.journal.entries("acme")):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
+        messages.waiting = True
+        go.set()
+        output = await waiting
+        assert (output.status, messages.asked, ran) == ("superseded", 2, [])
+        await first
+        entry = await gate.journal.find("acme", output.call_id)
+        assert entry is not None
+        # It was begun on record, so it ends there: nothing happened, and its key is free.
+        assert (entry.state, entry.error_code) == (State.FAILED, "superseded")
+        messages.waiting = False
+        assert (await gate.call("send", {"to": "bob"}, caller=ME, turn=messages.turn())).ok
+        assert ran == ["bob"]
+
+
+async def test_a_call_that_waits_nowhere_is_asked_about_once() -> None:
+    messages = Messages(waiting=False)
+    async with in_memory(send) as gate:
+        assert (await gate.call("send", {"to": "bob"}, caller=ME, turn=messages.turn())).ok
+        assert messages.asked == 1
 
 
 async def test_a_waiting_approval_of_a_superseded_turn_stays() -> None:

@@ -97,6 +97,70 @@ async def test_tenants_take_turns_however_many_calls_each_has() -> None:
 
 
 @pytest.mark.req("X4")
+async def test_a_full_queue_makes_room_for_a_tenant_that_has_less_of_it() -> None:
+    """Who floods is refused by its own flood, and keeps nobody else from waiting."""
+    room, other = Room("stay"), Room("other")
+    narrow = Bulkhead(concurrency=2, waiting=8)
+    loud, quiet = Caller(tenant="loud", agent="a"), Caller(tenant="quiet", agent="a")
+    async with in_memory(room.tool, other.tool, extensions=[narrow]) as house:
+        flood = calling(house, "stay", 9, loud)
+        await settled()
+        assert codes([task.exception() for task in flood if task.done()]) == {"overloaded": 4}
+        few = calling(house, "stay", 3, quiet)
+        await settled()
+        assert codes([task.exception() for task in few if task.done()]) == {"overloaded": 1}
+        # The last of the loud have gone; the first keep their turn.
+        assert [task.done() for task in flood] == [False] * 3 + [True] * 6
+        flood += calling(house, "stay", 2, loud)
+        flood += calling(house, "other", 9, loud)
+        await settled()
+        # All places of the queue are taken, those of the tool are not.
+        third = calling(house, "other", 1, Caller(tenant="third", agent="a"))
+        await settled()
+        assert not third[0].done()
+        room.go.set()
+        other.go.set()
+        found = codes(await asyncio.gather(*few, *third, return_exceptions=True))
+        await asyncio.gather(*flood, return_exceptions=True)
+    assert found == {"done": 3, "overloaded": 1}
+
+
+@pytest.mark.req("X4")
+async def test_a_queue_without_places_refuses_everybody() -> None:
+    room = Room()
+    async with in_memory(room.tool, extensions=[Bulkhead(concurrency=2, waiting=0)]) as house:
+        tasks = calling(house, "stay", 2)
+        await settled()
+        room.go.set()
+        assert codes(await asyncio.gather(*tasks, return_exceptions=True)) == {
+            "done": 1,
+            "overloaded": 1,
+        }
+
+
+@pytest.mark.req("X4")
+async def test_how_long_a_tenant_would_wait_is_told_by_its_own_turn() -> None:
+    """Calls of others that come behind it are not before it."""
+
+    @tool(effect="pure", timeout=2.0)
+    async def slow() -> str:
+        await asyncio.sleep(0.1)
+        return "done"
+
+    loud, quiet = Caller(tenant="loud", agent="a"), Caller(tenant="quiet", agent="a")
+    async with in_memory(slow, extensions=[Bulkhead(concurrency=2, waiting=1_000)]) as house:
+        flood = calling(house, "slow", 3, loud)
+        await asyncio.gather(*flood[:2])
+        # Two of them have run behind a wait: how long it takes is known while more wait.
+        flood += calling(house, "slow", 12, loud)
+        await settled()
+        assert (await house.call("slow", caller=quiet)).ok
+        for task in flood:
+            task.cancel()
+        await asyncio.gather(*flood, return_exceptions=True)
+
+
+@pytest.mark.req("X4")
 async def test_one_tool_that_is_stuck_leaves_the_others_alone() -> None:
     stuck = Room("stuck")
 

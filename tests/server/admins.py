@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tests.house import open_gate
 from tests.server.serving import Answer, Serving
+from toolgate import Caller, tool
 from toolgate.tenancy.keys import FreshKey, Role
 
 RULE = 'package toolgate\n\nbanned["never"] contains "nobody may" if true\n'
@@ -14,7 +15,22 @@ TOOLS = """\
 tools:
   - {name: "ns:pay", config: {builtin: timestamp}, effect: pure}
   - {name: a/b, config: {builtin: timestamp}, effect: pure}
+  - {name: book, config: {builtin: timestamp}, effect: compensatable, compensation: {tool: unbook}}
+  - {name: unbook, config: {builtin: timestamp}, effect: idempotent}
+  - name: fail
+    config: {builtin: read_output}
+    effect: irreversible
+    input_schema: {type: object, properties: {reference: {type: string}}}
 """
+# Of each of them some are on record before the house is served, enough for every test.
+CALLS = {"{unknown}": "lose", "{done}": "book", "{failed}": "fail"}
+_STATES = {"{unknown}": "unknown", "{done}": "succeeded", "{failed}": "failed"}
+
+
+@tool(effect="irreversible")
+async def lose() -> None:
+    """Nobody sees how it ends."""
+    raise ValueError
 
 
 class Asked(NamedTuple):
@@ -45,7 +61,19 @@ class House(NamedTuple):
         secret = self.keys[who].secret if who in self.keys else None
         given: dict[str, Any] = asked.body or {}
         body = asked.body if not more else given | more
-        return self.server.ask(asked.method, f"/v1/admin/{asked.path}", key=secret, body=body)
+        path = asked.path
+        for word in CALLS:
+            if word in path or (body and body.get("call_id") == word):
+                call_id = self.call(word)
+                path = path.replace(word, call_id)
+                body = body and {k: call_id if v == word else v for k, v in body.items()}
+        return self.server.ask(asked.method, f"/v1/admin/{path}", key=secret, body=body)
+
+    def call(self, word: str) -> str:
+        """One that is on record in this state."""
+        path = f"/v1/admin/calls?tenant=acme&limit=1&tool={CALLS[word]}&state={_STATES[word]}"
+        answer = self.server.ask("GET", path, key=self.keys["admin"].secret)
+        return answer.body["calls"][0]["call_id"]
 
     def prepare(self, asked: Asked) -> Answer | None:
         if asked.before is None:
@@ -93,12 +121,17 @@ ROUTES = [
     Asked("PUT", "limits", {**ACME, "limit": "9000/second"}, house=True),
     Asked("GET", "usage?tenant=acme"),
     Asked("GET", "audit?tenant=acme"),
+    Asked("GET", "calls?tenant=acme"),
+    Asked("GET", "calls/{failed}?tenant=acme"),
+    Asked("POST", "calls/{unknown}/settle", {**ACME, "happened": True, "why": "seen"}),
+    Asked("POST", "calls/{failed}/again", {**ACME, "why": "mended"}),
+    Asked("POST", "undo", {**ACME, "call_id": "{done}", "why": "not wanted"}),
 ]
 CHANGES = [asked for asked in ROUTES if asked.changes]
 
 
-def prepare(root: Path) -> Mapping[str, FreshKey]:
-    """The house before it is served."""
+def prepare(root: Path, *, calls: bool = False) -> Mapping[str, FreshKey]:
+    """The house before it is served; with `calls`, some are on record."""
     (root / "tools").mkdir()
     (root / "tools" / "names.yaml").write_text(TOOLS, "utf-8")
 
@@ -107,6 +140,12 @@ def prepare(root: Path) -> Mapping[str, FreshKey]:
             tenancy = gate.tenancy
             for tenant in ("acme", "umbrella"):
                 await tenancy.set_agent(tenant, "billing")
+            gate.add(lose)
+            caller = Caller(tenant="acme", agent="billing")
+            for name in CALLS.values() if calls else ():
+                args = {"reference": "none"} if name == "fail" else {}
+                for _ in range(8):
+                    await gate.call(name, args, caller=caller)
             return {
                 "admin": await tenancy.add_key(Role.ADMIN, tenant="acme"),
                 "own": await tenancy.add_key(Role.TENANT_ADMIN, tenant="acme"),

@@ -13,7 +13,7 @@ from tests.server.test_routes import is_problem
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
     root = tmp_path_factory.mktemp("admin")
-    keys = prepare(root)
+    keys = prepare(root, calls=True)
     with Serving(root) as server:
         yield House(server, keys)
 

@@ -45,10 +45,9 @@ async def test_the_first_claim_runs_and_is_on_record_with_its_fence(once: Once) 
     assert begun.action is Action.RUN
     assert (begun.entry.fence, begun.entry.tried, begun.entry.state) == (1, True, State.STARTED)
     assert begun.entry.lease_ns is not None
-    assert begun.entry.expires_ns is not None
+    assert begun.entry.expires_ns is None, "its key is taken until it has ended"
     # The server's clock need not be ours, but it is the same machine's here.
     assert before + 14e9 < begun.entry.lease_ns < before + 30e9
-    assert before + 59e9 < begun.entry.expires_ns < before + 75e9
     found = await once.journal().find("acme", call.call_id)
     assert found == replace(begun.entry, args_hash=found.args_hash if found else "")
 
@@ -105,6 +104,47 @@ async def test_a_running_calls_key_is_not_free_however_long_it_takes(once: Once)
     journal = once.journal(**FLEETING)
     await journal.begin(keyed())
     assert (await journal.begin(keyed())).action is Action.WAIT
+
+
+def kept_for(ended: Entry | None) -> float:
+    """Seconds."""
+    assert ended is not None
+    assert ended.expires_ns is not None
+    return (ended.expires_ns - ended.ended_ns) / 1e9
+
+
+async def test_a_keys_time_begins_when_its_call_ends(once: Once) -> None:
+    before = clock.unix_ns()
+    journal = once.journal(ttl=60.0)
+    begun = (await journal.begin(keyed())).entry
+    # As if it had begun long ago.
+    await journal.end(over(begun, started_ns=1, expires_ns=1))
+    found = await journal.find("acme", begun.call_id)
+    assert kept_for(found) == pytest.approx(60.0, abs=1.0)
+    assert found is not None
+    assert found.ended_ns > before - 10**9
+    assert (await journal.begin(keyed())).action is Action.REPLAY
+
+
+@pytest.mark.parametrize("happened", [True, False])
+async def test_and_anew_when_it_is_known_how_it_ended(once: Once, *, happened: bool) -> None:
+    journal, lost = once.journal(ttl=60.0), once.journal(**GONE)
+    ledger = once.ledger(journal)
+    begun = (await lost.begin(keyed())).entry
+    parked = await ledger.take(begun)
+    assert (parked.action, parked.entry.expires_ns) == (Action.PARK, None)
+    assert await ledger.settle(parked.entry, happened=happened, who="ops", why="seen")
+    found = await journal.find("acme", begun.call_id)
+    assert kept_for(found) == pytest.approx(60.0, abs=1.0)
+
+
+async def test_the_key_of_what_takes_a_call_back_is_never_free(once: Once) -> None:
+    journal = once.journal(**FLEETING)
+    undo = keyed(scope="clerk/3/ann/undo", key="call_1", undo_of="call_1")
+    await journal.end(over((await journal.begin(undo)).entry))
+    again = keyed(scope="clerk/3/ann/undo", key="call_1", undo_of="call_1")
+    replay = await journal.begin(again)
+    assert (replay.action, replay.entry.call_id) == (Action.REPLAY, undo.call_id)
 
 
 async def test_a_failure_that_may_go_away_gives_its_key_back(once: Once) -> None:
@@ -227,6 +267,114 @@ async def test_lost_calls_come_in_the_order_that_their_leases_ended(once: Once) 
     order = [calls[1].call_id, calls[2].call_id, calls[0].call_id]
     for limit in (0, 1, 2, 5):
         assert [one.call_id for one in await ledger.lost(limit)] == order[:limit]
+
+
+async def test_of_leases_that_ended_together_the_latest_call_comes_first(once: Once) -> None:
+    calls = [entry(lease_ns=10, fence=1, tried=True, started_ns=at) for at in (1, 3, 2)]
+    for call in calls:
+        await once.put(call)
+    found = await once.ledger(once.journal()).lost(5)
+    assert [one.started_ns for one in found] == [3, 2, 1]
+
+
+async def test_tenants_with_lost_calls_come_by_turns(once: Once) -> None:
+    many = [entry(lease_ns=1, fence=1, tried=True, started_ns=at) for at in range(9, 4, -1)]
+    few = [entry(tenant=name, lease_ns=2, fence=1, tried=True) for name in ("globex", "umbrella")]
+    for call in (*many, *few):
+        await once.put(call)
+    ledger = once.ledger(once.journal())
+    found = [one.tenant for one in await ledger.lost(4)]
+    assert (found[0], sorted(found[1:3]), found[3]) == ("acme", ["globex", "umbrella"], "acme")
+    left = await ledger.lost(9, busy=["acme"], but=[few[0].call_id])
+    assert [one.call_id for one in left] == [few[1].call_id]
+
+
+def _mark(at: int, **fields: object) -> Entry:
+    given: dict[str, object] = {
+        "state": State.COMPENSATING,
+        "scope": "clerk/3/ann/turn",
+        "turn_group": "g",
+        "lease_ns": 1,
+        "fence": 2,
+        "tried": True,
+        "started_ns": at,
+    }
+    return entry(**(given | fields))
+
+
+async def test_of_what_is_to_be_taken_back_together_only_the_latest_is_lost(once: Once) -> None:
+    group = [_mark(at) for at in (1, 2)] + [_mark(3, scope="clerk/3/ann/key", key="k")]
+    others = [
+        _mark(1, scope="clerk/3/bob/turn"),
+        _mark(1, tenant="globex"),
+        _mark(1, turn_group="h"),
+        *(_mark(1, turn_group="") for _ in range(2)),
+        _mark(2, turn_group="", chain="c"),
+    ]
+    for call in (*group, *others, _mark(1, turn_group="", chain="c")):
+        await once.put(call)
+    ledger = once.ledger(once.journal())
+    found = {one.call_id for one in await ledger.lost(50)}
+    assert found == {group[2].call_id, *(one.call_id for one in others)}
+    # Somebody is at the latest: the others wait for it all the same.
+    assert (await ledger.take(group[2])).action is Action.COMPENSATE
+    assert {one.call_id for one in await ledger.lost(50)} == {one.call_id for one in others}
+
+
+async def test_unknown_calls_are_gone_through_page_by_page(once: Once) -> None:
+    calls = [
+        entry(state=State.UNKNOWN, recovery=Recovery.PROBED, fence=1, tried=True, ended_ns=at)
+        for at in (5, 5, 3, 2, 1)
+    ]
+    for call in (*calls, entry(state=State.UNKNOWN, fence=1, ended_ns=9)):
+        await once.put(call)
+    ledger = once.ledger(once.journal())
+    first = await ledger.unsure(2)
+    second = await ledger.unsure(2, behind=first[-1])
+    third = await ledger.unsure(2, behind=second[-1])
+    assert [one.ended_ns for one in (*first, *second, *third)] == [5, 5, 3, 2, 1]
+    assert len({one.call_id for one in (*first, *second, *third)}) == 5
+    assert await ledger.unsure(0) == []
+
+
+async def test_nobody_holds_what_was_parked(once: Once) -> None:
+    for begin in (True, False):
+        call = keyed(key=f"k{begin}", recovery=Recovery.PARK)
+        lost = (await once.journal(**GONE).begin(call)).entry
+        if begin:
+            parked = await once.journal().begin(keyed(key=f"k{begin}"))
+        else:
+            parked = await once.ledger(once.journal()).take(lost)
+        assert parked.action is Action.PARK
+        found = await once.journal().find("acme", call.call_id)
+        assert found is not None
+        assert (found.state, found.lease_ns) == (State.UNKNOWN, None)
+        assert found.ended_ns > 0
+
+
+@pytest.mark.parametrize("recovery", SAFE)
+async def test_without_a_persons_word_a_lost_call_is_left_to_those_who_look_after_it(
+    once: Once, recovery: Recovery
+) -> None:
+    await once.journal(**GONE).begin(keyed(recovery=recovery))
+    refused = await once.journal().begin(keyed(recovery=recovery), may_start=False)
+    assert (refused.action, refused.entry.fence) == (Action.WAIT, 1)
+    agreed = keyed(key="k2", recovery=recovery, approval="apr_1", lease_ns=0, fence=1, tried=True)
+    await once.put(agreed)
+    again = await once.journal().begin(keyed(key="k2", recovery=recovery), may_start=False)
+    assert (again.action, again.entry.call_id) == (Action.AGAIN, agreed.call_id)
+
+
+async def test_what_took_a_call_back_answers_for_it_however_late(once: Once) -> None:
+    journal = once.journal(**FLEETING)
+    undo = {"scope": "clerk/3/ann/undo", "key": "call_1", "undo_of": "call_1"}
+    first = (await journal.begin(keyed(**undo))).entry
+    await journal.end(over(first))
+    assert (await journal.begin(keyed(**undo))).action is Action.REPLAY
+    # Without the link it is a key like any other, and its time is over.
+    plain = (await journal.begin(keyed())).entry
+    await journal.end(over(plain))
+    assert (await journal.begin(keyed())).action is Action.RUN
 
 
 async def test_a_renewed_lease_is_live_and_only_its_owner_renews_it(once: Once) -> None:

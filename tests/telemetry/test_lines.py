@@ -72,6 +72,8 @@ async def test_each_call_has_a_line_for_its_start_and_its_end(
     assert done["call_id"] == started["call_id"] == output.call_id
     assert done["execution_time_ms"] > 0
     assert again["cached"] is True
+    assert again["replay_of"] == output.call_id != again["call_id"]
+    assert "replay_of" not in done
     assert (refused["status"], refused["error_code"]) == ("refused", "invalid_arguments")
 
 

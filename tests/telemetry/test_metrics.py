@@ -1,13 +1,15 @@
 """The numbers: their names, their labels, and that nobody can make them without an end."""
 
+import asyncio
+import logging
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.house import ME, open_gate
-from toolgate import Caller, ToolError, Toolgate, Turn, tool
+from tests.house import ME, open_gate, until
+from toolgate import Caller, ToolError, Toolgate, Turn, clock, tool
 from toolgate.errors import InvalidArguments, ToolNotFound
 from toolgate.executor.trace.meter import BUCKETS, MOST, Calls, Meter
 from toolgate.settings.execution import Telemetry
@@ -65,6 +67,62 @@ async def test_calls_are_counted_by_how_they_ended(tmp_path: Path) -> None:
     ran = 'tenant_id="acme",agent_id="billing",tool_name="send",gateway="python"'
     assert f"tool_execution_duration_seconds_count{{{ran}}} 1" in lines
     assert 'tool_execution_duration_count{tool_name="look"} 3' in lines
+
+
+@tool(effect="irreversible", requires_approval=True)
+def pay(word: str) -> str:
+    """Pay somebody."""
+    if word == "fail":
+        raise ToolError("no such word")
+    return word
+
+
+@pytest.mark.parametrize("word", ["good", "fail"])
+async def test_a_call_that_a_person_agrees_to_meanwhile_is_counted_with_its_own_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, word: str
+) -> None:
+    caplog.set_level(logging.INFO, "toolgate.calls")
+    async with open_gate(tmp_path) as gate:
+        gate.add(pay)
+        events = gate.events("acme")
+        waiting = asyncio.create_task(gate.call("pay", {"word": word}, caller=ME, wait_s=30))
+        asked = await anext(events)
+        # A person takes their time.
+        later_ns = clock.monotonic_ns() + 300_000_000
+        await until(lambda: clock.monotonic_ns() > later_ns)
+        await gate.approvals.approve(asked.payload["approval_id"], by="boss")
+        output = await waiting
+        assert (output.ok, output.duration_ms < 250) == (word == "good", True)
+        lines = await told(gate)
+        entries = await gate.journal.entries("acme")
+    assert [one.call_id for one in entries] == [output.call_id], "once, and nothing beside it"
+    ran = 'tenant_id="acme",agent_id="billing",tool_name="pay",gateway="python"'
+    assert f"tool_execution_duration_seconds_count{{{ran}}} 1" in lines
+    [took] = [line for line in lines if line.startswith("tool_execution_duration_seconds_sum")]
+    assert float(took.split()[-1]) < 0.25
+    effects = 'tenant_id="acme",agent_id="billing",policy="irreversible"'
+    is_counted = f"tool_side_effect_total{{{effects}}} 1" in lines
+    assert is_counted is (word == "good"), "what says that it did not happen changed nothing"
+    [ended] = [one for one in caplog.records if "completed" in one.getMessage()]
+    assert ended.__dict__["fields"]["execution_time_ms"] < 250
+
+
+async def test_further_attempts_are_counted_by_tool(tmp_path: Path) -> None:
+    tried: list[int] = []
+
+    @tool(effect="idempotent", retry={"attempts": 3, "base_delay": 0.001, "max_delay": 0.001})
+    def shaky() -> str:
+        """Do it at the third attempt."""
+        tried.append(1)
+        if len(tried) < 3:
+            raise ToolError("not yet", retryable=True)
+        return "done"
+
+    async with open_gate(tmp_path) as gate:
+        gate.add(shaky)
+        assert (await gate.call("shaky", caller=ME)).ok
+        assert (await gate.call("shaky", caller=ME)).ok
+        assert 'tool_retries_total{tool_name="shaky"} 2' in await told(gate)
 
 
 async def test_what_the_gate_refuses_is_counted_by_tool_and_user(tmp_path: Path) -> None:

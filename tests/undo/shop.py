@@ -151,6 +151,22 @@ async def lost(house: Runtime, call_id: str, caller: Caller = ME, **changed: Any
     return entry
 
 
+async def without_key(house: Runtime, call_id: str) -> None:
+    """As if its key had been given to another call since."""
+    journal, ledger = house.journal, house.ledger
+    if isinstance(journal, MemoryJournal):
+        entry = await entry_of(house, call_id)
+        del journal.keys[entry.tenant, entry.scope, entry.key]
+        journal.put(msgspec.structs.replace(entry, key=""))
+        return
+    assert isinstance(ledger, TableLedger)
+
+    def work(connection: sa.Connection) -> None:
+        connection.execute(log.update().where(log.c.call_id == call_id).values(once_key=None))
+
+    await ledger._database.write(work)
+
+
 async def entry_of(house: Runtime, call_id: str, caller: Caller = ME) -> Entry:
     entry = await house.ledger.find(caller.tenant, call_id)
     assert entry is not None

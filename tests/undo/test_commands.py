@@ -51,7 +51,10 @@ def test_what_was_done_is_listed_shown_and_taken_back(root: Path) -> None:
     table = run("ledger", "list").stdout
     assert ids[0] in table
     assert "succeeded" in table
-    assert told("ledger", "undo", ids[1], code=1)["error"]["code"] == "invalid_request"
+    unsaid = run("ledger", "undo", ids[1])
+    assert (unsaid.exit_code, "--why" in unsaid.output) == (2, True)
+    two = run("ledger", "undo", ids[1], "--turn", "g", "--why", "a mistake")
+    assert (two.exit_code, "one of them" in two.output) == (2, True)
     report = told("ledger", "undo", "--turn", "g", "--why", "a mistake", code=1)
     assert [one["result"] for one in report["items"]] == ["cannot", "undone", "undone"]
     assert done(root)[-2:] == ["refund:p2", "refund:p1"]
@@ -60,15 +63,20 @@ def test_what_was_done_is_listed_shown_and_taken_back(root: Path) -> None:
     assert "taken back by" in shown
     assert "irreversible" in run("ledger", "undo", "--turn", "g", "--why", "again").stdout
     assert run("ledger", "undo").exit_code == 2
-    assert "nothing on record" in run("ledger", "undo", "--turn", "h", "--why", "x").stdout
-    assert told("ledger", "show", "call_0", code=1)["error"]["code"] == "call_not_found"
+    nothing = told("ledger", "undo", "--turn", "h", "--why", "x", code=1)["error"]
+    assert nothing["code"] == "call_not_found"
+    missing = told("ledger", "show", "call_0", code=1)["error"]
+    assert missing["code"] == "call_not_found"
+    assert "`GET /v1/ledger` and `toolgate ledger list`" in missing["message"]
 
 
 @pytest.mark.req("S3", "V5")
 def test_what_nobody_knows_is_settled_or_run_again(root: Path) -> None:
     lost = told("call", "mail", "--args", '{"to": "nobody"}', code=1)["call_id"]
     assert [one["call_id"] for one in told("ledger", "list", "--state", "unknown")] == [lost]
-    assert told("ledger", "settle", lost, "happened", code=1)["error"]["code"] == "invalid_request"
+    assert run("ledger", "settle", lost, "happened").exit_code == 2
+    empty = told("ledger", "settle", lost, "happened", "--why", " ", code=1)
+    assert empty["error"]["code"] == "invalid_request"
     again = told("ledger", "again", lost, "--why", "nothing came", code=1)
     assert again["call_id"] != lost
     assert done(root) == ["mail:nobody"] * 2

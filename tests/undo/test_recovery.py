@@ -1,18 +1,21 @@
 """Calls whose owner is gone: run again, asked about or parked, as their tool allows."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.house import until
 from tests.undo.shop import GROUP, ME, Shop, entry_of, lost, state_of
-from toolgate import Caller
-from toolgate.errors import StoreUnavailable
+from toolgate import Caller, Toolgate
+from toolgate.errors import InProgress, StoreUnavailable
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
 from toolgate.runtime import Runtime
+from toolgate.settings.execution import Approvals, Toolbox
+from toolgate.settings.settings import Settings
 from toolgate.tenancy.layer import Layer
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal
@@ -150,6 +153,27 @@ async def test_what_needs_a_person_today_is_not_run_again(house: Runtime, shop: 
     assert shop.effects == [("label", "x")]
 
 
+@pytest.mark.req("S3", "S6")
+async def test_where_a_person_is_asked_about_every_call_a_lost_one_is_not_run_again(
+    tmp_path: Path, shop: Shop
+) -> None:
+    async with Toolgate.open(Settings(root=tmp_path)) as house:
+        house.add(*shop.tools())
+        ids = [await made(house, "label", {"text": text}) for text in ("x", "y")]
+        for one in ids:
+            await lost(house, one)
+    strict = Settings(root=tmp_path, approvals=Approvals(mode="always"), toolbox=Toolbox(lease=600))
+    async with Toolgate.open(strict) as house:
+        house.add(*shop.tools())
+        with pytest.raises(InProgress):
+            await house.call("label", {"text": "x"}, caller=ME, turn=GROUP, wait_s=0)
+        await house.recovery.sweep()
+        for one in ids:
+            entry = await entry_of(house, one)
+            assert (entry.state, "needs a person" in entry.error_message) == ("unknown", True)
+    assert len(shop.effects) == 2, "as often as it was called, and not once more"
+
+
 @pytest.mark.req("S3")
 async def test_what_is_not_on_record_as_it_was_is_not_run_again(house: Runtime, shop: Shop) -> None:
     large = await made(house, "label", {"text": "x" * 70_000})
@@ -174,11 +198,13 @@ class Unlucky(MemoryLedger):
         self.away = 0
         self.bad = ""
 
-    async def lost(self, limit: int) -> Sequence[Entry]:
+    async def lost(
+        self, limit: int, *, but: Collection[str] = (), busy: Collection[str] = ()
+    ) -> Sequence[Entry]:
         if self.away:
             self.away -= 1
             raise StoreUnavailable("away")
-        return await super().lost(limit)
+        return await super().lost(limit, but=but, busy=busy)
 
     async def take(self, entry: Entry) -> Any:
         if entry.call_id == self.bad:

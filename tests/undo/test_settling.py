@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.undo.shop import GROUP, ME, Shop, entry_of, state_of
-from toolgate.errors import CallNotFound, InvalidRequest, ToolNotFound
+from tests.undo.shop import GROUP, ME, Shop, entry_of, lost, state_of
+from toolgate.errors import CallNotFound, InProgress, InvalidRequest, ToolNotFound
 from toolgate.ledger.ledger import Which
-from toolgate.ledger.state import MOVES
+from toolgate.ledger.state import MOVES, State
 from toolgate.runtime import Runtime
 from toolgate.testing.ledger import MemoryLedger
 
@@ -90,6 +90,82 @@ async def test_run_again_is_a_new_call_each_time_and_linked(house: Runtime, shop
     ]
 
 
+@pytest.mark.req("S2", "S3")
+async def test_what_was_run_again_answers_for_the_call_that_is_settled_as_not_happened(
+    house: Runtime, shop: Shop
+) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    again = await house.settling.again("acme", one, who="root", why="ann got nothing")
+    still = await house.call("mail", {"to": "ann"}, caller=ME, turn=GROUP)
+    assert (still.status, still.cached, still.call_id) == ("unknown", True, one)
+    await house.settling.settle("acme", one, happened=False, who="root", why="asked ann")
+    retried = await house.call("mail", {"to": "ann"}, caller=ME, turn=GROUP)
+    assert (retried.ok, retried.cached, retried.data) == (True, True, "ann")
+    assert retried.call_id == again.call_id
+    assert shop.effects == [("mail", "ann")]
+    other = await house.call("mail", {"to": "bob"}, caller=ME, turn=GROUP)
+    assert (other.ok, other.cached) == (True, False)
+
+
+@pytest.mark.req("S2", "S3")
+async def test_a_call_run_again_whose_end_is_unknown_too_keeps_the_first_ones_key(
+    house: Runtime, shop: Shop
+) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    shop.broken = {"mail!"}
+    second = await house.settling.again("acme", one, who="root", why="ann got nothing")
+    shop.broken = set()
+    await house.settling.settle("acme", one, happened=False, who="root", why="asked ann")
+    retried = await house.call("mail", {"to": "ann"}, caller=ME, turn=GROUP)
+    assert (retried.status, retried.cached, retried.call_id) == ("unknown", True, second.call_id)
+    third = await house.settling.again("acme", second.call_id, who="root", why="still nothing")
+    await house.settling.settle("acme", second.call_id, happened=False, who="root", why="lost")
+    retried = await house.call("mail", {"to": "ann"}, caller=ME, turn=GROUP)
+    assert (retried.ok, retried.cached, retried.call_id) == (True, True, third.call_id)
+    assert shop.effects == [("mail", "ann")]
+
+
+@pytest.mark.req("S2", "S3")
+async def test_a_call_run_again_that_is_known_to_have_failed_keeps_nothing(
+    house: Runtime, shop: Shop
+) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    shop.broken = {"mail"}
+    second = await house.settling.again("acme", one, who="root", why="ann got nothing")
+    shop.broken = set()
+    assert await state_of(house, second.call_id) == "failed"
+    await house.settling.settle("acme", one, happened=False, who="root", why="asked ann")
+    retried = await house.call("mail", {"to": "ann"}, caller=ME, turn=GROUP)
+    assert (retried.ok, retried.cached) == (True, False)
+    assert shop.effects == [("mail", "ann")]
+
+
+@pytest.mark.req("S2", "S3")
+async def test_a_call_that_is_run_again_just_now_is_waited_for_and_not_run_beside(
+    house: Runtime, shop: Shop
+) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    second = await house.settling.again("acme", one, who="root", why="ann got nothing")
+    await house.settling.settle("acme", one, happened=False, who="root", why="asked ann")
+    await lost(house, second.call_id, lease_ns=2**62)
+    with pytest.raises(InProgress):
+        await house.call("mail", {"to": "ann"}, caller=ME, turn=GROUP)
+    assert shop.effects == [("mail", "ann")]
+
+
+@pytest.mark.req("S2", "S3")
+async def test_a_call_run_again_that_waits_for_a_person_is_not_asked_about_twice(
+    house: Runtime, shop: Shop
+) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    second = await house.settling.again("acme", one, who="root", why="ann got nothing")
+    await house.settling.settle("acme", one, happened=False, who="root", why="asked ann")
+    await lost(house, second.call_id, state=State.WAITING, lease_ns=None)
+    retried = await house.call("mail", {"to": "ann"}, caller=ME, turn=GROUP)
+    assert (retried.status, retried.call_id) == ("pending_approval", second.call_id)
+    assert shop.effects == [("mail", "ann")]
+
+
 @pytest.mark.req("S3")
 async def test_run_again_is_decided_today(house: Runtime, shop: Shop) -> None:
     one = await unknown(house, shop, "mail", to="ann")
@@ -125,3 +201,19 @@ def test_the_concepts_page_tells_every_state_and_what_can_follow_it() -> None:
     told = {state: frozenset(re.findall(r"`([a-z_]+)`", after)) for state, after in rows}
     drawn = {str(state): frozenset(map(str, after)) for state, after in MOVES.items()}
     assert {state: told.get(state) for state in drawn} == drawn
+
+
+@pytest.mark.req("S3", "S4")
+async def test_what_takes_a_call_back_is_not_run_again_but_undone_again(
+    house: Runtime, shop: Shop
+) -> None:
+    shop.broken = {"refund"}
+    paid = await house.call("pay", {"amount": 1}, caller=ME, turn=GROUP)
+    [item] = (await house.undo(caller=ME, call_id=paid.call_id)).items
+    shop.broken = set()
+    assert await state_of(house, item.undo_call_id) == "failed"
+    with pytest.raises(InvalidRequest, match=f"undo '{paid.call_id}' again"):
+        await house.settling.again("acme", item.undo_call_id, who="root", why="not refunded")
+    assert shop.effects == [("pay", 1)]
+    assert (await house.undo(caller=ME, call_id=paid.call_id)).ok
+    assert shop.effects == [("pay", 1), ("refund", "p1")]

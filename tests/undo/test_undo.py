@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.house import until
-from tests.undo.shop import FOREIGN, GROUP, ME, OTHER, Shop, entry_of, lost, state_of
+from tests.undo.shop import FOREIGN, GROUP, ME, OTHER, Shop, entry_of, lost, state_of, without_key
 from toolgate import Caller, clock
 from toolgate.errors import CallNotFound, InvalidRequest
 from toolgate.executor.aftercare import recalled
@@ -310,4 +310,115 @@ async def test_without_the_guard_another_agent_would_take_it_back(
 
     monkeypatch.setattr(recalled, "is_of", anybody)
     assert (await house.undo(caller=OTHER, call_id=one)).ok
+    assert shop.effects == [("pay", 1), ("refund", "p1")]
+
+
+@pytest.mark.req("S4")
+async def test_undo_of_nothing_is_said_and_the_same_for_missing_and_foreign(
+    house: Runtime, shop: Shop
+) -> None:
+    await house.call("pay", {"amount": 1}, caller=ME, turn=GROUP)
+    told: list[str] = []
+    for caller, group in ((OTHER, "t-17"), (FOREIGN, "t-17"), (ME, "t-18")):
+        with pytest.raises(CallNotFound) as refused:
+            await house.undo(caller=caller, turn_group=group)
+        told.append(refused.value.message.replace("t-18", "t-17"))
+    assert len(set(told)) == 1
+    with pytest.raises(CallNotFound):
+        await house.undo_for("acme", turn_group="t-18", who="root", why="typo")
+    with pytest.raises(CallNotFound):
+        await house.undo(caller=ME, chain="chain_x")
+    assert shop.effects == [("pay", 1)]
+    assert (await house.undo(caller=ME, turn_group="t-17")).ok
+
+
+@pytest.mark.req("S4")
+async def test_a_chain_that_was_answered_from_the_record_says_whose_its_effects_are(
+    house: Runtime, shop: Shop
+) -> None:
+    steps = [{"tool": "pay", "args": {"amount": 1}}]
+    first = await house.chain(steps, caller=ME, turn=GROUP)
+    second = await house.chain(steps, caller=ME, turn=GROUP)
+    [ran], [replayed] = first.steps, second.steps
+    assert (replayed.output.cached, replayed.output.call_id) == (True, ran.output.call_id)
+    with pytest.raises(CallNotFound, match="cached.*call_id"):
+        await house.undo(caller=ME, chain=second.chain_id)
+    assert shop.effects == [("pay", 1)]
+    assert (await house.undo(caller=ME, call_id=replayed.output.call_id)).ok
+    assert shop.effects == [("pay", 1), ("refund", "p1")]
+
+
+@pytest.mark.req("S4")
+async def test_a_chain_that_failed_before_it_did_anything_has_nothing_to_take_back(
+    house: Runtime, shop: Shop
+) -> None:
+    shop.broken = {"mail"}
+    steps = [{"tool": "mail", "args": {"to": "ann"}}]
+    chain = await house.chain(steps, caller=ME, turn=GROUP, undo_on_failure=True)
+    assert not chain.ok
+    assert chain.to_machine()["undone"]["ok"] is True
+
+
+@pytest.mark.req("S4", "S2")
+async def test_an_undo_whose_caller_goes_away_is_gone_on_with_and_done_once(
+    house: Runtime, shop: Shop
+) -> None:
+    waiting: list[asyncio.Task[Report]] = []
+
+    async def restock(item: str) -> str:
+        shop.effects.append(("restock", item))
+        asyncio.get_running_loop().call_soon(waiting[0].cancel)
+        return item
+
+    async def order(item: str) -> str:
+        return item
+
+    house.add(restock, effect="irreversible")
+    how = {"tool": "restock", "args": {"item": "$args.item"}}
+    house.add(order, effect="compensatable", compensation=how)
+    one = (await house.call("order", {"item": "book"}, caller=ME, turn=GROUP)).call_id
+    waiting.append(asyncio.create_task(house.undo(caller=ME, call_id=one)))
+    with pytest.raises(asyncio.CancelledError):
+        await waiting[0]
+    # Nobody has heard of how it ended, so nobody says that it failed.
+    entry = await entry_of(house, one)
+    assert entry.state == "compensating"
+    await until(lambda: shop.effects == [("restock", "book")])
+    await lost(house, one, state=entry.state, plan=entry.plan, result=entry.result)
+    await house.recovery.sweep()
+    assert await state_of(house, one) == "compensated"
+    assert results(await house.undo(caller=ME, call_id=one)) == [("order", "already_undone")]
+    assert shop.effects == [("restock", "book")]
+
+
+@pytest.mark.req("S4", "S2")
+async def test_what_took_it_back_is_found_also_where_its_key_is_gone(
+    house: Runtime, shop: Shop
+) -> None:
+    [one] = await paid(house, 1)
+    [done] = (await house.undo(caller=ME, call_id=one)).items
+    entry = await entry_of(house, one)
+    await lost(house, one, state=State.COMPENSATION_FAILED, plan=entry.plan, result=entry.result)
+    await without_key(house, done.undo_call_id)
+    [again] = (await house.undo(caller=ME, call_id=one)).items
+    assert (again.result, again.undo_call_id) == ("undone", done.undo_call_id)
+    assert shop.effects == [("pay", 1), ("refund", "p1")]
+
+
+@pytest.mark.req("S4", "S6")
+async def test_an_approval_of_an_undo_is_of_no_use_to_a_call_that_looks_the_same(
+    house: Runtime, shop: Shop
+) -> None:
+    [one] = await paid(house, 1)
+    await house.tenancy.activate("acme", "billing", "refund", overrides={"requires_approval": True})
+    asked = {"payment": "p1"}
+    direct = await house.call("refund", asked, caller=ME)
+    assert direct.error is not None
+    [item] = (await house.undo_for("acme", who="boss", why="wrong", call_id=one)).items
+    assert item.result == "pending_approval"
+    assert item.approval_id != direct.error.details["approval_id"]
+    await house.approvals.approve(item.approval_id, by="boss", reason="for the undo")
+    assert (await house.call("refund", asked, caller=ME)).status == "pending_approval"
+    assert shop.effects == [("pay", 1)]
+    assert (await house.undo_for("acme", who="boss", why="wrong", call_id=one)).ok
     assert shop.effects == [("pay", 1), ("refund", "p1")]

@@ -43,9 +43,14 @@ def list_(config: Config = None, tenant: Tenant = TENANT, json: Json = False) ->
         show.as_json(rows)
         return
     show.table(
-        ("agent", "starts from", "on", "off", "asks for more care with"),
+        ("agent", "starts from", "newer messages", "on", "off", "asks for more care with"),
         [
-            (row["id"], row["mode"], *(", ".join(row[field]) for field in ("on", "off", "asks")))
+            (
+                row["id"],
+                row["mode"],
+                row["newer_messages"],
+                *(", ".join(row[field]) for field in ("on", "off", "asks")),
+            )
             for row in rows
         ],
     )

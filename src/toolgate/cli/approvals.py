@@ -18,7 +18,7 @@ from toolgate.ledger.approval import Standing
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="What persons are asked, and decide."
 )
-Id = Annotated[str, typer.Argument(help="The approval's id.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The approval's id.")]
 Reason = Annotated[str, typer.Option("--reason", help="The reason, for the record.")]
 _MOST_CELL = 60
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json as json_text
+import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,7 @@ import typer
 from toolgate.bootstrap import Toolgate, audit_trail
 from toolgate.cli import show
 from toolgate.cli.administer import administer
-from toolgate.cli.session import Config, Json, ending, load
+from toolgate.cli.session import Config, Json, ending, load, usage
 from toolgate.tenancy.audit import Anchor, Proof, Trail
 
 T = TypeVar("T")
@@ -25,6 +26,9 @@ app = typer.Typer(
 )
 Tenant = Annotated[str, typer.Option("--tenant", help="Only what concerns this tenant.")]
 _TOGETHER = 500
+_ANCHOR = re.compile(r"[0-9]{1,18}:[0-9a-f]{64}\Z")
+# So much of the details, in a list: the rest is in --json.
+_MOST_CELL = 40
 
 
 @app.command("list")
@@ -54,7 +58,7 @@ def list_(
                 row["who"],
                 row["change"],
                 row["tenant"] or "(every one)",
-                orjson.dumps(row["details"]).decode(),
+                _short(orjson.dumps(row["details"]).decode()),
                 row["why"],
             )
             for row in rows
@@ -87,6 +91,14 @@ def verify(
     json: Json = False,
 ) -> None:
     """Look at every record, seal and page again; exit with 1 where one does not hold."""
+
+    for one in anchors or ():
+        if not _ANCHOR.match(one):
+            raise usage(
+                f"{one[:80]!r} is no anchor; it looks as `toolgate audit anchor` shows it, "
+                "a number, a colon and 64 digits and letters from a to f.",
+                json=json,
+            )
 
     async def work(trail: Trail) -> Proof:
         return await trail.verify(tenant=tenant or None, kept=anchors or ())
@@ -129,6 +141,10 @@ def export(config: Config = None, tenant: Tenant = "", json: Json = False) -> No
     _on_store(config, work, json=json)
     if lines:
         show.line("\n".join(lines))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_CELL else f"{text[:_MOST_CELL]}…"
 
 
 def _on_store(config: Path | None, work: Callable[[Trail], Awaitable[T]], *, json: bool) -> T:

@@ -108,8 +108,25 @@ def call(
         show.as_json(alone[0] if alone else output.to_machine())
     else:
         show.line(output.to_human())
+        for note in _what_to_do(output, caller):
+            show.line(note)
     if not output.ok:
         raise typer.Exit(1)
+
+
+def _what_to_do(output: Output, caller: Caller) -> list[str]:
+    """Where a call waits for somebody: its id, and the command for whoever sits here."""
+    if output.status == "pending_approval" and output.error is not None:
+        where = output.error.details.get("where", {})
+        return [f"To look at it: {_look(where)}", f"To agree: {where['command']}"] if where else []
+    if output.status == "unknown":
+        of = [output.call_id, *options_of(Caller(tenant=caller.tenant, agent=AGENT))]
+        return [f"What is on record of it: toolgate ledger show {shlex.join(of)}"]
+    return []
+
+
+def _look(where: dict[str, str]) -> str:
+    return where["command"].replace(" approve ", " show ")
 
 
 def _why(gate: Toolgate, name: str, caller: Caller) -> str:

@@ -22,7 +22,7 @@ app = typer.Typer(
     add_completion=False,
     help="Show, take back and settle what agents did.",
 )
-Id = Annotated[str, typer.Argument(help="The call's id.")]
+Id = Annotated[str, typer.Argument(metavar="CALL", help="The call's id.")]
 Why = Annotated[str, typer.Option("--why", help="The reason, for the audit.")]
 Turn = Annotated[str, typer.Option("--turn", help="A turn group.")]
 Chain = Annotated[str, typer.Option("--chain", help="A chain.")]
@@ -123,17 +123,19 @@ def show_(call_id: Id, config: Config = None, tenant: Tenant = TENANT, json: Jso
 
 @app.command()
 def undo(
-    call_id: Annotated[str, typer.Argument(help="The call's id; or --turn, or --chain.")] = "",
+    why: Why,
+    call_id: Annotated[
+        str, typer.Argument(metavar="CALL", help="The call's id; or --turn, or --chain.")
+    ] = "",
     turn: Turn = "",
     chain: Chain = "",
-    why: Why = "",
     config: Config = None,
     tenant: Tenant = TENANT,
     json: Json = False,
 ) -> None:
     """Take back a call, a turn group or a chain, as the agents that did it."""
     if sum(map(bool, (call_id, turn, chain))) != 1:
-        raise usage("Name a call, or --turn GROUP, or --chain ID; one of them.", json=json)
+        raise usage("Name one of them: a call, --turn GROUP or --chain ID.", json=json)
 
     async def work(gate: Toolgate) -> dict[str, Any]:
         report = await gate.undo_for(
@@ -168,7 +170,7 @@ def undo(
 def settle(
     call_id: Id,
     outcome: Annotated[Happened, typer.Argument(help="What became of it.")],
-    why: Why = "",
+    why: Why,
     config: Config = None,
     tenant: Tenant = TENANT,
     json: Json = False,
@@ -187,7 +189,7 @@ def settle(
 @app.command()
 def again(
     call_id: Id,
-    why: Why = "",
+    why: Why,
     config: Config = None,
     tenant: Tenant = TENANT,
     json: Json = False,

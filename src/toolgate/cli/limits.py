@@ -1,8 +1,10 @@
 """`toolgate limits`: rate limits, and budgets beside what a plan holds."""
 
-from typing import Annotated
+import re
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
@@ -15,6 +17,22 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Rate limits and budgets of tenants."
 )
 NONE = "none"
+_NEGATIVE = re.compile(r"-\.?[0-9]")
+# JSON's word for it, which the HTTP door takes.
+_NOTHING = frozenset({NONE, "null"})
+
+
+class Amounts(TyperCommand):
+    """A command that takes a number. One below zero looks like an option, and is none."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """`-5` is no option."""
+        if any(_NEGATIVE.match(one) for one in args):
+            raise usage(
+                f"The most is a number from 0 on, or {NONE}; it cannot be negative.",
+                json="--json" in args,
+            )
+        return super().parse_args(ctx, args)
 
 
 @app.command("list")
@@ -66,7 +84,7 @@ def rate(
     json: Json = False,
 ) -> None:
     """Limit calls in a time."""
-    given = None if limit == NONE else limit
+    given = None if limit in _NOTHING else limit
 
     async def work(gate: Toolgate) -> None:
         if tenant:
@@ -75,12 +93,14 @@ def rate(
 
     administer(config, work, json=json, definitions=bool(tool))
     whose = f"tenant {tenant}" if tenant else "each tenant"
+    parts = (f"tool {tool}" if tool else "", f"persona {persona}" if persona else "", whose)
+    whose = " of ".join(part for part in parts if part)
     row = {"tenant": tenant, "persona": persona, "tool": tool, "limit": given}
     told = "No such limit holds any more" if given is None else f"At most {given} pass"
     show.told(row, f"{told}, of {whose}.", json=json)
 
 
-@app.command()
+@app.command(cls=Amounts)
 def budget(
     metric: Annotated[str, typer.Argument(help="Such as tool_calls, or one that tools cost.")],
     most: Annotated[str, typer.Argument(help="The most in a month; none takes it away.")],
@@ -91,7 +111,7 @@ def budget(
 ) -> None:
     """Give a tenant a budget for a month."""
     try:
-        given = None if most == NONE else float(most)
+        given = None if most in _NOTHING else float(most)
     except ValueError:
         raise usage(f"The most is a number, or {NONE}.", json=json) from None
 

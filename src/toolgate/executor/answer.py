@@ -43,7 +43,7 @@ def answer(call: Call, error: BaseException) -> Output:
             details=_sendable(error.details) | ({"outcome": "unknown"} if unknown else {}),
         ),
         call_id=error.call_id or call.id,
-        duration_ms=(clock.monotonic_ns() - call.began_ns) / 1e6,
+        duration_ms=(clock.monotonic_ns() - (error.began_ns or call.began_ns)) / 1e6,
         side_effects=spec.side_effects,
     )
 
@@ -53,11 +53,9 @@ def _status(error: ToolgateError, *, unknown: bool) -> Status:
         return "pending_approval"
     if isinstance(error, Superseded):
         return "superseded"
-    if isinstance(error, TimedOut):
-        if error.produced is not None:
-            return "partial"
-        return "unknown" if unknown else "error"
-    return "error"
+    if isinstance(error, TimedOut) and error.produced is not None:
+        return "partial"
+    return "unknown" if unknown else "error"
 
 
 def _sendable(details: dict[str, Any]) -> dict[str, Any]:

@@ -59,23 +59,25 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
     `looks_back`: whether the policy reads what sessions did, so that it has to be kept.
     """
     recorded, watch = set[str](), watch or Watch()
+    supersede = people.supersede(journal)
     return (
         # around all others: what any of them refuses is counted, and on record
         Trace(watch.meter, journal, recorded),
         Deadline(),  # first, so that nothing inside can wait for ever
         Validate(),  # before anything reads the arguments, and before anyone is asked
         *limits,  # what is too much is refused before anyone is asked, and what it costs is held
-        *people.ask(redactor),  # a person agrees to arguments that are known to be valid
-        people.supersede(journal),  # behind every wait for a person, and before the effect
+        *people.ask(redactor, recorded),  # a person agrees to arguments that are known to be valid
+        supersede,  # behind every wait for a person, and before the effect
         *people.outlet(),  # no effect whose event could not be kept
         # before the next decision is made, which may look back at this call
         *(() if sessions is None else (Remember(sessions, looks_back, redactor),)),
         # last before the effect: what is on record is what will be tried
         Record(journal, wait=wait, tell=people.bus.tell, redactor=redactor, recorded=recorded),
-        Retry(),  # one record for all attempts; nothing further in tries again
+        # one record for all attempts; nothing further in tries again
+        Retry(tell=watch.meter.retry),
         Breaking(),  # each attempt counts, and one that is refused takes nobody's place
         # last before the tool: a place is held only while it runs
-        Bulkhead(concurrency=concurrency, waiting=waiting),
+        Bulkhead(concurrency=concurrency, waiting=waiting, behind=supersede.again),
         # nobody further out holds, records or sends more than the limit
         *(() if outputs is None else (Bound(outputs, limit=output_limit, redactor=redactor),)),
         # the provider's own time

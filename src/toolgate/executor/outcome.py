@@ -1,6 +1,6 @@
 """What is known about a call that did not end well."""
 
-from toolgate.errors import CallRefused, ExtensionFailed, InvalidOutput, ToolError
+from toolgate.errors import CallRefused, ExtensionFailed, InvalidOutput, TimedOut, ToolError
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
 
@@ -11,6 +11,23 @@ def outcome(effect: Effect, error: BaseException) -> State:
         return State.SUCCEEDED
     if isinstance(error, ExtensionFailed) and error.ran is not None:
         return State.SUCCEEDED if error.ran else State.FAILED
-    if effect.repeatable or isinstance(error, (ToolError, CallRefused)):
+    if effect is Effect.PURE or isinstance(error, (ToolError, CallRefused)):
         return State.FAILED
+    if effect.repeatable and isinstance(error, Exception) and not isinstance(error, TimedOut):
+        return State.FAILED
+    # What is not waited for any more may go on, and happen yet.
     return State.UNKNOWN
+
+
+def is_paid(effect: Effect, error: BaseException) -> bool:
+    """Whether it costs: a side effect that began, unless it is known not to have happened.
+
+    Of what is pure, what was answered: also the part of a result that was there in time.
+    """
+    if effect is Effect.PURE:
+        if isinstance(error, TimedOut):
+            return error.produced is not None
+        return outcome(effect, error) is State.SUCCEEDED
+    if isinstance(error, ExtensionFailed) and error.ran is not None:
+        return error.ran
+    return not isinstance(error, (ToolError, CallRefused))

@@ -15,6 +15,10 @@ from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
 from toolgate.spec.document import sha256
 
+# What may be open at a time: of a tenant, and of one agent that acts for one user in it.
+MOST_OF_TENANT = 512
+MOST_OF_REQUESTER = 64
+
 
 class Kind(StrEnum):
     """Who is asked: somebody else than the requester, or the user that the agent acts for."""
@@ -63,6 +67,7 @@ class Word(StrEnum):
     WAIT = "wait"  # somebody is asked, now or before
     NO = "no"  # somebody said so
     ON_RECORD = "on_record"  # its key is: it can be answered without anybody
+    FULL = "full"  # so many wait already that nobody else is asked
 
 
 class Requested(msgspec.Struct, frozen=True):
@@ -104,8 +109,12 @@ class Approvals(Protocol):
         """What holds for this call, in one transaction.
 
         Where nobody was asked yet: the approval, its call as one that waits, the audit and the
-        event are put on record together.
+        event are put on record together. Where so many are open that no more may be: `FULL`.
         """
+        ...
+
+    async def stands(self, tenant: str, id_: str) -> Standing | None:
+        """How far one got by now. It is asked often, and costs little."""
         ...
 
     async def find(self, tenant: str, id_: str) -> Approval | None:
@@ -136,9 +145,17 @@ def hash_of(
     requester: Sequence[str],
     policy_revision: str,
     kind: Kind,
+    of: tuple[str, str] = ("", ""),
 ) -> str:
-    """The hash of all that a person agrees to; `args` is their canonical form."""
+    """The hash of all that a person agrees to; `args` is their canonical form.
+
+    `of` is the call that it takes back, and the one that it runs once more.
+    """
     parts = [tool, fingerprint, tenant, *requester, policy_revision, kind]
+    # To agree that a call is taken back is not to agree to the same call by itself.
+    parts += [
+        f"{how}:{call_id}" for how, call_id in zip(("undo", "again"), of, strict=True) if call_id
+    ]
     # Each with its length, so that no two lists of parts look alike.
     counted = [part.encode("utf-8", "backslashreplace") for part in parts] + [args]
     return sha256(b"".join(b"%d:%b" % (len(part), part) for part in counted))
@@ -164,6 +181,11 @@ def word(found: Collection[Approval], now_ns: int) -> Requested | None:
         if one.state is Standing.DENIED and now_ns < one.expires_ns:
             return Requested(Word.NO, one)
     return None
+
+
+def is_full(*, of_tenant: int, of_requester: int) -> bool:
+    """Whether so many are open that no more may be."""
+    return of_tenant >= MOST_OF_TENANT or of_requester >= MOST_OF_REQUESTER
 
 
 def refusal(approval: Approval, by: Decider) -> str:

@@ -1,11 +1,27 @@
 """What a call that arrives makes of the one that is on record under its key."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun
 from toolgate.ledger.machine import Action, Event, Slot, Start, Submit, Take, Undo, step
 from toolgate.ledger.state import OPEN, State
+
+_RUNS = frozenset({State.CLAIMED, State.STARTED})
+# What a call that was run again may be, so that the first one is not done once more: what is known
+# comes before what is still to come, and that before what nobody knows.
+_SAYS = (
+    State.SUCCEEDED,
+    State.COMPENSATION_FAILED,
+    State.COMPENSATING,
+    State.STARTED,
+    State.CLAIMED,
+    State.UNKNOWN,
+    State.WAITING,
+    State.COMPENSATED,
+)
 
 
 def submitted(
@@ -18,6 +34,8 @@ def submitted(
     if after.action in {Action.RUN, Action.AGAIN}:
         slot = step(slot, Start(slot.fence), now_ns).slot
     entry = _moved(found, slot, owner)
+    if after.action is Action.PARK:
+        entry = msgspec.structs.replace(entry, ended_ns=now_ns)
     if after.action is Action.WAIT and found.state in OPEN and intent.turn_id != found.turn_id:
         # A later turn of the group: the answer is its, not the first one's.
         entry = msgspec.structs.replace(entry, wanted_by=intent.turn_id or entry.wanted_by)
@@ -47,10 +65,30 @@ def continued(waited: Entry, intent: Entry, *, now_ns: int, lease_ns: int, owner
     return Begun(entry, Action.RUN)
 
 
+def answering(found: Entry, intent: Entry, again: Iterable[Entry]) -> Begun | None:
+    """Of a failed call that an operator ran again: the call that ran then answers for its key.
+
+    Where every one of those is known not to have happened either, the key is free.
+    """
+    if found.digest != intent.digest:
+        return None
+    ran = min((one for one in again if one.state in _SAYS), key=_said_first, default=None)
+    if ran is None:
+        return None
+    return Begun(ran, Action.WAIT if ran.state in _RUNS else Action.REPLAY)
+
+
+def _said_first(entry: Entry) -> int:
+    return _SAYS.index(entry.state)
+
+
 def taken(found: Entry, *, now_ns: int, lease_ns: int, owner: str) -> Begun:
     """A lost entry in other hands."""
     after = step(found.slot, Take(lease_ns), now_ns)
-    return Begun(_moved(found, after.slot, owner), after.action)
+    entry = _moved(found, after.slot, owner)
+    if after.action is Action.PARK:
+        entry = msgspec.structs.replace(entry, ended_ns=now_ns)
+    return Begun(entry, after.action)
 
 
 def undoing(found: Entry, *, now_ns: int, lease_ns: int, owner: str) -> Begun:
@@ -63,7 +101,16 @@ def undoing(found: Entry, *, now_ns: int, lease_ns: int, owner: str) -> Begun:
     return Begun(_moved(found, after.slot, owner), after.action)
 
 
-def stepped(found: Entry, event: Event, *, now_ns: int, why: str = "") -> Entry | None:
+def kept_ns(entry: Entry, ttl_ns: int) -> int | None:
+    """For how long its key is taken once it has ended; nothing means for ever, or no key.
+
+    It counts from the end: a call that takes longer than that would be run twice. What takes
+    another call back is done once, whenever it is asked for again.
+    """
+    return ttl_ns if entry.key and not entry.undo_of else None
+
+
+def stepped(found: Entry, event: Event, *, now_ns: int, ttl_ns: int, why: str = "") -> Entry | None:
     """The entry after what its owner or an operator said; nothing where that has no place."""
     after = step(found.slot, event, now_ns)
     if after.action is Action.REFUSE:
@@ -73,7 +120,9 @@ def stepped(found: Entry, event: Event, *, now_ns: int, why: str = "") -> Entry 
         entry = msgspec.structs.replace(entry, error_code="compensation_failed", error_message=why)
     if entry.state in OPEN:
         return entry
-    return msgspec.structs.replace(entry, lease_ns=None, ended_ns=now_ns)
+    kept = kept_ns(entry, ttl_ns)
+    expires_ns = None if kept is None else now_ns + kept
+    return msgspec.structs.replace(entry, lease_ns=None, expires_ns=expires_ns, ended_ns=now_ns)
 
 
 def _moved(entry: Entry, slot: Slot, owner: str) -> Entry:

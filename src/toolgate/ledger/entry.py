@@ -70,13 +70,16 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def slot(self) -> Slot:
         """What the machine looks at."""
+        waits = self.state is State.WAITING
         return Slot(
             state=self.state,
             digest=self.digest,
             fence=self.fence,
             lease_ns=self.lease_ns,
-            expires_ns=self.expires_ns,
+            # What takes a call back does so once, however much later it is asked for again.
+            expires_ns=self.expires_ns if waits or not self.undo_of else None,
             recovery=self.recovery,
             tried=self.tried,
+            agreed=bool(self.approval) and not waits,
             permanent=self.permanent,
         )

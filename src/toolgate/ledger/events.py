@@ -51,7 +51,6 @@ def _payload(entry: Entry) -> dict[str, Any]:
     payload: dict[str, Any] = {"effect": str(entry.effect), "user": entry.user}
     told = (
         ("session", entry.session),
-        ("idempotency_key", entry.key),
         ("approval_id", entry.approval),
         ("undo_of", entry.undo_of),
         ("again_of", entry.again_of),

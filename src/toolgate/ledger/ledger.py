@@ -1,6 +1,6 @@
 """What happened, for those who look after it: lost calls, undo, an operator's word."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -37,6 +37,11 @@ def scopes(owner: str) -> tuple[str, ...]:
     return tuple(f"{owner}/{kind}" for kind in ("turn", "key", "call", "undo"))
 
 
+def owner_in(scope: str) -> str:
+    """Whose scope it is."""
+    return scope.rpartition("/")[0]
+
+
 def no_such_cursor(which: Which) -> InvalidRequest:
     """A cursor is the id of a side effect of the same tenant."""
     return InvalidRequest(
@@ -55,12 +60,20 @@ class Ledger(Protocol):
         """The newest first."""
         ...
 
-    async def lost(self, limit: int) -> Sequence[Entry]:
-        """Of all tenants, open entries whose lease is over by the store's clock; oldest first."""
+    async def lost(
+        self, limit: int, *, but: Collection[str] = (), busy: Collection[str] = ()
+    ) -> Sequence[Entry]:
+        """Open entries whose lease is over by the store's clock, without the calls `but` and the
+        tenants `busy`.
+
+        Each tenant's first one comes first, then each one's second: none waits for all of another.
+        Of one tenant, whose lease ended first; of those together, the latest call. Of what is to be
+        taken back in a turn group or a chain, only the latest: the others come after it.
+        """
         ...
 
-    async def unsure(self, limit: int) -> Sequence[Entry]:
-        """Of all tenants, unknown entries whose tool has a probe; newest first."""
+    async def unsure(self, limit: int, *, behind: Entry | None = None) -> Sequence[Entry]:
+        """Of all tenants, unknown entries whose tool has a probe; newest first, `behind` one."""
         ...
 
     async def take(self, entry: Entry) -> Begun:

@@ -46,12 +46,14 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     fence: int = 0
     lease_ns: int | None = None
-    # Until when the key is taken, and until when a person may agree.
+    # Until when the key is taken, once it has ended; before that, until when a person may agree.
     expires_ns: int | None = None
     recovery: Recovery = Recovery.PARK
     # Whether any owner ever put its intent on record.
     tried: bool = False
     approved: bool = False
+    # A person's word was used up for it: it needs no other one to be gone on with.
+    agreed: bool = False
     # A failure that the same call would meet again; any other gives its key back.
     permanent: bool = False
 
@@ -237,14 +239,24 @@ def _submitted(slot: Slot, event: Submit, now_ns: int) -> Step:
     if slot.state is State.WAITING:
         if not (slot.approved and event.may_start):
             return _ask(slot)
-        return _claimed(_with(slot, approved=False), event.lease_ns, Action.RUN)
+        return _claimed(_with(slot, approved=False, agreed=True), event.lease_ns, Action.RUN)
     if slot.state in {State.CLAIMED, State.STARTED}:
-        # To ask a probe is the business of whoever looks after lost calls.
-        if is_live(slot, now_ns) or _lost(slot) is Action.PROBE:
+        if is_live(slot, now_ns) or not _may_go_on(slot, event):
             return Step(slot, Action.WAIT)
         return _taken(slot, event.lease_ns, now_ns)
-    gives_back = slot.state is State.FAILED and not slot.permanent
+    gives_back = (slot.state is State.FAILED and not slot.permanent) or (
+        # Whatever became of it, running it again equals running it once.
+        slot.state is State.UNKNOWN and slot.recovery is Recovery.AGAIN
+    )
     return Step(slot, Action.FORGET if gives_back else Action.REPLAY)
+
+
+def _may_go_on(slot: Slot, event: Submit) -> bool:
+    """Whether a duplicate may deal with a lost one; if not, whoever looks after those does."""
+    action = _lost(slot)
+    if action in {Action.RUN, Action.AGAIN}:
+        return event.may_start or slot.agreed
+    return action is not Action.PROBE
 
 
 def _taken(slot: Slot, lease_ns: int | None, now_ns: int) -> Step:
@@ -270,8 +282,10 @@ def _lost(slot: Slot) -> Action:
 
 
 def _claimed(slot: Slot, lease_ns: int | None, action: Action) -> Step:
-    state = State.UNKNOWN if action is Action.PARK else State.CLAIMED
-    after = _with(slot, state=state, fence=slot.fence + 1, lease_ns=lease_ns)
+    after = _with(slot, state=State.CLAIMED, fence=slot.fence + 1, lease_ns=lease_ns)
+    if action is Action.PARK:
+        # Nobody is at it any more.
+        after = _with(after, state=State.UNKNOWN, lease_ns=None)
     return Step(after, action)
 
 

@@ -17,18 +17,19 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """Some bytes of an output, from an offset, with what there is in all."""
+    """Some bytes of an output, from an offset, with what there is in all, and the tool's name."""
 
     content: bytes
     size: int
     media_type: str
+    tool: str
 
 
 class Outputs(Protocol):
     """Keeps outputs for a while. What is somebody else's, or gone, is as if it had never been."""
 
     async def keep(self, blob: Blob) -> None:
-        """Keep it; one that is there already is kept longer."""
+        """Keep it; one that is there already is kept longer, as the output of this tool."""
         ...
 
     async def piece(

@@ -8,13 +8,16 @@ from toolgate import clock
 class Owner:
     """A name that no other process has, how long its word holds, and the calls it runs.
 
+    What it ends keeps its key for a time, by `ttl_ns`.
+
     Only what it runs is kept alive: a row whose answer never came would else be its for ever.
     """
 
-    def __init__(self, *, lease: float = 15.0) -> None:
-        """`lease` is in seconds."""
+    def __init__(self, *, lease: float = 15.0, ttl: float = 86_400.0) -> None:
+        """Both are in seconds."""
         self.name = f"{os.getpid():x}-{os.urandom(4).hex()}"
         self.lease_ns = round(lease * 1e9)
+        self.ttl_ns = round(ttl * 1e9)
         self.running = Running(self.lease_ns)
 
 

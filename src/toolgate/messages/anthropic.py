@@ -27,7 +27,7 @@ def _use(block: Any) -> Said:
         return Said(id=id_, problem=str(error))
     given = fields.get("input")
     if not isinstance(given, dict):
-        return Said(id=id_, tool=tool, problem=f"the input of {shown(tool)} is an object")
+        return Said(id=id_, tool=tool, problem=f"the input of {shown(tool)} must be an object")
     try:
         measure(cast("object", given))
     except ValueError as error:

@@ -46,5 +46,7 @@ def content(output: Output) -> str:
     if output.data is not None:
         told["data"] = output.data
     if output.error is not None:
-        told["error"] = msgspec.to_builtins(output.error)
+        told["error"] = error = msgspec.to_builtins(output.error)
+        # How a person decides is for programs and people: a model could try to follow it.
+        error["details"].pop("where", None)
     return orjson.dumps(told).decode()

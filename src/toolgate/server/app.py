@@ -19,7 +19,8 @@ from toolgate.server.admin.routes import PREFIX, administer, allowed_methods
 from toolgate.server.auth import authenticate, caller_of
 from toolgate.server.batches import run_batch, run_chain
 from toolgate.server.body import Receive, SlowBodyError, read_object
-from toolgate.server.calls import read_call, run_call
+from toolgate.server.calls import no_key, read_call, run_call
+from toolgate.server.hangup import listening
 from toolgate.server.host import host_check, is_loopback
 from toolgate.server.ledger import list_calls, run_undo, show_call
 from toolgate.server.messages import run_message
@@ -48,6 +49,9 @@ _SEVERAL = {
     "/v1/messages": run_message,
     "/v1/undo": run_undo,
 }
+
+# Taking back is once by itself, whatever key comes with it.
+_ONCE = frozenset({"/v1/undo"})
 
 
 class App:
@@ -123,7 +127,10 @@ class App:
         if path in _SEVERAL:
             if method != "POST":
                 return wire_problem("method_not_allowed")
-            done = await _SEVERAL[path](request, await read_object(receive))
+            body = await read_object(receive)
+            if path not in _ONCE:
+                no_key(scope["headers"])
+            done = await _SEVERAL[path](request, body)
             return 200, orjson.dumps(done)
         if path.startswith(PREFIX):
             return await self._administer(request, scope, receive)
@@ -145,7 +152,11 @@ class App:
         if asked.context is not NO_CONTEXT or asked.session:
             caller = msgspec.structs.replace(caller, context=asked.context, session=asked.session)
         with _continued(request.gate, headers):
-            output = await run_call(request.gate, caller, asked)
+            if asked.wait_s:
+                async with listening(receive):
+                    output = await run_call(request.gate, caller, asked)
+            else:
+                output = await run_call(request.gate, caller, asked)
         if not request.gate.features.structured_tool_output:
             return 200, orjson.dumps(bare(output))
         return 200, orjson.dumps(output.to_machine())
@@ -159,7 +170,7 @@ class App:
         if scope["method"] != methods:
             return wire_problem("method_not_allowed")
         found = await approvals.answer(request, parts, receive)
-        return wire_problem("not_found") if found is None else (200, orjson.dumps(found))
+        return wire_problem("approval_not_found") if found is None else (200, orjson.dumps(found))
 
     @staticmethod
     async def _administer(request: Request, scope: Scope, receive: Receive) -> Answer:

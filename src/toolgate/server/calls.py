@@ -74,6 +74,15 @@ async def run_call(gate: Runtime, caller: Caller, asked: Asked) -> Output:
     )
 
 
+def no_key(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Refuse a key for several calls at once: it would stand for none of them."""
+    if any(name == _HEADER for name, _ in headers):
+        raise InvalidRequest(
+            "'Idempotency-Key' is for one call, at /v1/call. Nothing ran: send 'turn', whose calls "
+            "run once each, or make the calls one by one."
+        )
+
+
 def _key(body: dict[str, Any], headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     """The one that was sent; the runtime checks how it looks."""
     sent = {value.decode("latin-1") for name, value in headers if name == _HEADER}

@@ -67,7 +67,9 @@ def read_states(query: Mapping[str, str]) -> frozenset[State]:
     try:
         return frozenset(State(word) for word in given.split(",") if word)
     except ValueError:
-        raise InvalidRequest(f"'state' is one of: {', '.join(State)}.") from None
+        raise InvalidRequest(
+            f"'state' is one of: {', '.join(State)}; several are parted by commas."
+        ) from None
 
 
 def text(body: Mapping[str, Any], name: str, *, most: int = 256) -> str | None:

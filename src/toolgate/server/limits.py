@@ -14,6 +14,8 @@ BODY_SECONDS = 40.0
 MAX_CONCURRENT = 2_000
 # The parser copies an unfinished header with every piece, so it gets few and the count is exact.
 _PIECE = 16 * 1024
+# Whoever looks after the server is answered also when nobody else is.
+_HEALTH = frozenset({b"/healthz", b"/readyz"})
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -66,7 +68,11 @@ class LimitedProtocol(HttpToolsProtocol):
             raise ValueError("the target is not a path")
         self._unfinished = 0
         self._allowed = BODY_SECONDS
+        most = self.limit_concurrency
+        if self.url.partition(b"?")[0] in _HEALTH:
+            self.limit_concurrency = None
         super().on_headers_complete()
+        self.limit_concurrency = most
 
     def on_body(self, body: bytes) -> None:
         """The body's size is the reader's affair."""

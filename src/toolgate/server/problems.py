@@ -58,6 +58,10 @@ WIRE: Mapping[str, tuple[int, str]] = {
         "This is not an HTTP request for a path of this server; send one such as GET /v1/tools.",
     ),
     "not_found": (404, "There is nothing at this address. See /v1/tools."),
+    "approval_not_found": (
+        404,
+        "There is no such approval for this key; GET /v1/approvals?state=all lists them.",
+    ),
     "method_not_allowed": (405, "This address takes another method; the Allow header names it."),
     "request_timeout": (408, "The body did not arrive in time; send all of it at once."),
     "misdirected_request": (

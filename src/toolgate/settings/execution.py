@@ -18,7 +18,7 @@ class Toolbox(Part):
         gt=0,
         le=31_536_000,
         strict=False,
-        description="Seconds for which a repeated call is answered with the first result.",
+        description="Seconds after its end for which a repeated call gets the first result.",
     )
     default_wait: Seconds = Field(
         default=5,
@@ -55,13 +55,24 @@ class Toolbox(Part):
         description="Seconds for which the rest of a large output can be read.",
     )
 
+    @model_validator(mode="after")
+    def _is_remembered_long_enough(self) -> Self:
+        # Whoever waited for as long as a call may take must not find its key free.
+        if self.default_idempotency_ttl < self.default_timeout:
+            raise ValueError(
+                f"default_idempotency_ttl is at least default_timeout, which is "
+                f"{self.default_timeout:g}"
+            )
+        return self
+
 
 class Approvals(Part):
     """When a person is asked."""
 
     mode: Literal["never", "unsafe_only", "always"] = Field(
         default="unsafe_only",
-        description="`unsafe_only` asks for tools that say so or destroy; `always` for every call.",
+        description="`unsafe_only` asks for tools that say so or destroy; `always` for every call; "
+        "`never` asks nobody: what needs a person then runs without one.",
     )
     ttl: Seconds = Field(
         default=3_600,

@@ -56,6 +56,10 @@ class Publisher:
             except StoreError as error:
                 _log.warning("events wait: %s", error)
                 found = 0
+            except Exception as error:  # noqa: BLE001  whoever sends must not end before the rest
+                # Its own words can hold what was being sent.
+                _log.error("events wait: looking for them failed with %s", type(error).__name__)
+                found = 0
             if not found:
                 await asyncio.sleep(_PAUSE)
 
@@ -72,7 +76,7 @@ class Publisher:
         if not due:
             return 0
         crash_here("CP8")
-        problems = await asyncio.gather(*(self._sink.send(one.event) for one in due))
+        problems = await asyncio.gather(*(self._sent(one.event) for one in due))
         arrived = [one.number for one, problem in zip(due, problems, strict=True) if not problem]
         if arrived:
             await self._outbox.sent(arrived)
@@ -81,6 +85,13 @@ class Publisher:
                 await self._outbox.later(one.number, _patience(one))
         self._told(next((problem for problem in problems if problem), ""))
         return len(due)
+
+    async def _sent(self, event: Event) -> str:
+        """What a sink raises is a problem of this event, not of those beside it."""
+        try:
+            return await self._sink.send(event)
+        except Exception as error:  # noqa: BLE001  whatever it is, this one has not arrived
+            return f"it failed with {type(error).__name__}"
 
     def _told(self, problem: str) -> None:
         """Once when it begins, and once when it is over."""

@@ -309,7 +309,10 @@ FIELDS: Mapping[str, Field] = {
         words(CallerKind), "allowed_callers: [direct, chain]", "How it may be reached."
     ),
     "idempotency_key": Field(
-        texts, "idempotency_key: [invoice_id]", "The arguments that name one piece of business."
+        texts,
+        "idempotency_key: [invoice_id]",
+        "The arguments that name one piece of business: within a turn group, calls that agree in "
+        "them run once. Outside of a turn it does nothing.",
     ),
     "downstream_key": Field(
         downstream_key,

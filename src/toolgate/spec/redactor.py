@@ -11,10 +11,11 @@ from urllib.parse import quote
 
 import orjson
 
-from toolgate.spec.secret import HIDDEN
+from toolgate.spec.secret import HIDDEN, LEAST_TEXT
+from toolgate.spec.sieve import Sieve
 
-# Shorter texts stand in any sentence, whatever the secret is.
-_LEAST = 6
+# So many are looked for one after the other, each as fast as a text can be searched.
+_FEW = 64
 _HEADERS = (
     "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token",
 )  # fmt: skip
@@ -30,31 +31,44 @@ class Redactor:
     """Replaces secrets in texts and in JSON. What holds none is handed back as it is."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        self._known = frozenset(text for text in known if len(text) >= _LEAST)
+        self._known = frozenset(text for text in known if len(text) >= LEAST_TEXT)
         # The longest first, so that no secret hides the rest of one that it begins.
         forms = {form for text in self._known for form in _forms(text)}
         self._texts = tuple(sorted(forms, key=len, reverse=True))
+        self._sieve: Sieve | None = None
 
     def knowing(self, more: Iterable[str]) -> Self:
         """This one, with more known secrets."""
-        added = {text for text in more if len(text) >= _LEAST} - self._known
+        added = {text for text in more if len(text) >= LEAST_TEXT} - self._known
         return type(self)(self._known | added) if added else self
 
     def text(self, text: str) -> str:
         """A text without secrets."""
-        for known in self._texts:
-            if known in text:
-                text = text.replace(known, HIDDEN)
+        if len(self._texts) <= _FEW:
+            for known in self._texts:
+                if known in text:
+                    text = text.replace(known, HIDDEN)
+        else:
+            text = self._sifting().without(text)
         return _PLACED.sub(_hidden, text)
 
     def raw(self, raw: bytes) -> bytes:
         """JSON without secrets."""
         # Looking for something in bytes takes several times as long as in a text.
         text = raw.decode()
-        known = self._texts and any(one in text for one in self._texts)
-        if known or _may_hold(text):
+        if (self._texts and self._holds(text)) or _may_hold(text):
             return orjson.dumps(self.value(orjson.loads(raw)))
         return raw
+
+    def _holds(self, text: str) -> bool:
+        if len(self._texts) <= _FEW:
+            return any(one in text for one in self._texts)
+        return self._sifting().holds(text)
+
+    def _sifting(self) -> Sieve:
+        if self._sieve is None:
+            self._sieve = Sieve(self._texts)
+        return self._sieve
 
     def value(self, value: Any) -> Any:
         """A JSON value without secrets, its names included."""
@@ -76,6 +90,8 @@ class Redactor:
 def _forms(text: str) -> Iterator[str]:
     """As it stands, as JSON writes it, and as an address does."""
     yield text
+    if text.isascii() and text.isalnum():
+        return
     yield orjson.dumps(text.encode("utf-8", "replace").decode()).decode()[1:-1]
     yield quote(text.encode("utf-8", "replace"), safe="")
 

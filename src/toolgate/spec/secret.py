@@ -25,7 +25,7 @@ _NAMED = ("dependentSchemas", "dependencies")
 _UNNAMED = ("additionalProperties", "unevaluatedProperties", "propertyNames")
 _MOVING = ("$dynamicRef", "$recursiveRef")
 # Shorter texts stand in any sentence, whatever the secret is.
-_LEAST_TEXT = 4
+LEAST_TEXT = 4
 _LEAST_NUMBER = 1_000
 _REQUIRED = re.compile(r'("(?:[^"\\]|\\.)*") is a required property')
 _UNEXPECTED = re.compile(r"(?:Additional|Unevaluated) properties are not allowed \(")
@@ -252,7 +252,7 @@ def _texts(secret: object) -> Iterator[str]:
             waiting += cast("dict[str, object]", node).values()
         elif isinstance(node, (list, tuple)):
             waiting += cast("list[object]", node)
-        elif isinstance(node, str) and len(node) >= _LEAST_TEXT:
+        elif isinstance(node, str) and len(node) >= LEAST_TEXT:
             yield node
             yield orjson.dumps(node.encode(errors="replace").decode()).decode()[1:-1]
         elif isinstance(node, (int, float)) and abs(node) >= _LEAST_NUMBER:

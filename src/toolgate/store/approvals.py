@@ -15,6 +15,7 @@ from toolgate.ledger.approval import (
     Standing,
     Word,
     event_of,
+    is_full,
     waiting,
     word,
 )
@@ -23,10 +24,11 @@ from toolgate.ledger.entry import Entry
 from toolgate.ledger.machine import Action
 from toolgate.ledger.state import State
 from toolgate.store import audit
+from toolgate.store.claiming import run_again
 from toolgate.store.database import Database
 from toolgate.store.moment import now_ns
 from toolgate.store.outbox import enqueue
-from toolgate.store.records import approvals
+from toolgate.store.records import UNDECIDED, approvals
 from toolgate.store.records import tool_execution_log as log
 from toolgate.store.rows import COLUMNS, entry_of, row_of
 from toolgate.store.text import storable
@@ -53,6 +55,19 @@ class TableApprovals:
             return await self._database.write(work)
         except IntegrityError:
             return await self._database.write(work)
+
+    async def stands(self, tenant: str, id_: str) -> Standing | None:
+        """Two short columns of one row."""
+
+        def work(connection: Connection) -> Standing | None:
+            found = connection.execute(
+                sa.select(_stands(now_ns(connection))).where(
+                    approvals.c.id == storable(id_), approvals.c.tenant_id == storable(tenant)
+                )
+            ).scalar()
+            return None if found is None else Standing(found)
+
+        return await self._database.read(work)
 
     async def find(self, tenant: str, id_: str) -> Approval | None:
         """As it stands now."""
@@ -143,8 +158,6 @@ class TableApprovals:
         self, connection: Connection, wanted: Approval, intent: Entry, ttl_ns: int
     ) -> Requested:
         now = now_ns(connection)
-        if intent.key and _is_on_record(connection, intent, now):
-            return Requested(Word.ON_RECORD, wanted)
         found = _read(
             connection,
             approvals.c.tenant_id == storable(wanted.tenant),
@@ -152,10 +165,16 @@ class TableApprovals:
             approvals.c.state.in_([*_OPEN, Standing.DENIED.value]),
             limit=_AT_ONCE,
         )
+        # Looked at behind the approvals: a twin that uses one up puts the key on record with it, so
+        # whoever does not see the approval any more sees the key, and asks nobody a second time.
+        if intent.key and _is_on_record(connection, intent, now):
+            return Requested(Word.ON_RECORD, wanted)
         said = word(found, now)
         if said is not None:
             return said
         self._expire(connection, [one for one in found if one.state.value in _OPEN], now)
+        if _is_full(connection, wanted, now):
+            return Requested(Word.FULL, wanted)
         asked = msgspec.structs.replace(wanted, created_ns=now, expires_ns=now + ttl_ns)
         connection.execute(approvals.insert(), _values(asked))
         row = dict(zip(COLUMNS, row_of(waiting(intent, asked)), strict=True))
@@ -204,6 +223,22 @@ class TableApprovals:
             enqueue(connection, event)
 
 
+def _is_full(connection: Connection, wanted: Approval, now: int) -> bool:
+    column = approvals.c
+    is_same = sa.and_(
+        column.agent_id == storable(wanted.agent), column.user_id == storable(wanted.user)
+    )
+    of_tenant, of_requester = connection.execute(
+        sa.select(sa.func.count(), sa.func.count(sa.case((is_same, 1)))).where(
+            column.tenant_id == storable(wanted.tenant),
+            # In the words of the index over those: all others are passed over.
+            sa.text(UNDECIDED),
+            column.expires_ns > now,
+        )
+    ).one()
+    return is_full(of_tenant=of_tenant, of_requester=of_requester)
+
+
 def _is_on_record(connection: Connection, intent: Entry, now: int) -> bool:
     row = connection.execute(
         sa.select(log).where(
@@ -216,7 +251,9 @@ def _is_on_record(connection: Connection, intent: Entry, now: int) -> bool:
         return False
     found = entry_of(tuple(row))
     begun = submitted(found, intent, now_ns=now, lease_ns=now, owner="", may_start=False)
-    return begun.action not in {Action.FORGET, Action.ASK}
+    if begun.action is Action.FORGET:
+        return run_again(connection, found, intent) is not None
+    return begun.action is not Action.ASK
 
 
 def _close(

@@ -92,6 +92,7 @@ def execution_row(
         "effect": entry.effect.value,
         "error_code": storable(entry.error_code),
         "fence": entry.fence,
+        "kept_hash": kept_hash(entry.args, entry.plan, entry.task),
         "result_hash": sha256(entry.result) if entry.result else "",
         "session": storable(entry.session),
         "state": entry.state.value,
@@ -115,6 +116,11 @@ def execution_row(
     said = [at_ns, row["tenant_id"], row["who"], row["why"], change, details]
     row["digest"] = hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
     return row
+
+
+def kept_hash(*kept: bytes) -> str:
+    """Of a call's arguments, plan and caller as its row has them: by them it is run or undone."""
+    return sha256(b"\0".join(kept))
 
 
 def note(

@@ -8,6 +8,7 @@ import msgspec
 
 from toolgate import clock
 from toolgate.crash import crash_here
+from toolgate.ledger.claims import kept_ns
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended
 from toolgate.ledger.machine import Action
@@ -24,10 +25,9 @@ from toolgate.store.told import audit_values, outbox_values
 class PostgresCalls:
     """The two writes around a side effect."""
 
-    def __init__(self, database: Statements, owner: Owner, *, ttl_ns: int, outbox: bool) -> None:
+    def __init__(self, database: Statements, owner: Owner, *, outbox: bool) -> None:
         self._database = database
         self._owner = owner
-        self._ttl_ns = ttl_ns
         self._outbox = outbox
         self._skew = Skew(database)
         # Claims whose caller went away while they were made.
@@ -38,7 +38,7 @@ class PostgresCalls:
         await self._skew.check()
         again = False
         if may_start and not entry.approval:
-            new = started(entry, self._owner, 0, self._ttl_ns)
+            new = started(entry, self._owner, 0)
             try:
                 rows, again = await self._claimed(new)
             except asyncio.CancelledError:
@@ -50,10 +50,9 @@ class PostgresCalls:
                 raise
             if rows:
                 crash_here("CP4")
-                lease_ns, expires_ns = rows[0]
-                new = msgspec.structs.replace(new, lease_ns=lease_ns, expires_ns=expires_ns)
+                new = msgspec.structs.replace(new, lease_ns=rows[0][0])
                 return Begun(new, Action.RUN)
-        terms = Terms(self._owner, self._ttl_ns, self._outbox, may_start, again)
+        terms = Terms(self._owner, self._outbox, may_start, again)
         return await self._database.write(lambda connection: claim(connection, entry, terms))
 
     async def _claimed(self, new: Entry) -> Ran:
@@ -72,6 +71,7 @@ class PostgresCalls:
         now = clock.unix_ns()
         values: list[Any] = [
             *ending_values(entry),
+            kept_ns(entry, self._owner.ttl_ns),
             window_ns(entry),
             *guard_values(entry),
             BEFORE[entry.state],

@@ -4,6 +4,7 @@ from sqlalchemy import Connection
 
 from toolgate import clock
 from toolgate.crash import crash_here
+from toolgate.ledger.claims import kept_ns
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended
 from toolgate.ledger.machine import Action
@@ -32,7 +33,8 @@ _WANTED = "SELECT wanted_by FROM tool_execution_log WHERE call_id = ?"
 _SET = ", ".join(f"{column} = ?" for column in ENDING)
 _END = {
     state: (
-        f"UPDATE tool_execution_log SET {_SET}, lease_ns = NULL, ended_ns = ?, undo_until_ns = ? "  # noqa: S608
+        f"UPDATE tool_execution_log SET {_SET}, lease_ns = NULL, ended_ns = ?, expires_ns = ?, "  # noqa: S608
+        "undo_until_ns = ? "
         "WHERE call_id = ? AND tenant_id = ? AND fence = ? "
         f"AND state IN ({', '.join(repr(one.value) for one in sorted(before(state)))})"
     )
@@ -43,11 +45,10 @@ _END = {
 class SqliteCalls:
     """The two writes around a side effect."""
 
-    def __init__(self, database: Database, owner: Owner, *, ttl_ns: int, outbox: bool) -> None:
+    def __init__(self, database: Database, owner: Owner, *, outbox: bool) -> None:
         # Around so little work, a savepoint is a third of it.
         self._write = database.write_bare if isinstance(database, Sqlite) else database.write
         self._owner = owner
-        self._ttl_ns = ttl_ns
         self._outbox = outbox
 
     async def begin(self, entry: Entry, *, may_start: bool) -> Begun:
@@ -57,13 +58,13 @@ class SqliteCalls:
             if may_start and not entry.approval:
                 driver = driver_of(connection)
                 now = clock.unix_ns()
-                new = started(entry, self._owner, now, self._ttl_ns)
+                new = started(entry, self._owner, now)
                 if driver.execute(_CLAIM, row_of(new)).rowcount:
                     crash_here("CP4")
                     if self._outbox and (told := outbox_values(new, now)):
                         driver.execute(_OUTBOX, told)
                     return Begun(new, Action.RUN)
-            terms = Terms(self._owner, self._ttl_ns, self._outbox, may_start)
+            terms = Terms(self._owner, self._outbox, may_start)
             # It may write before it finds that it cannot go on.
             return whole(connection, lambda connection: claim(connection, entry, terms))
 
@@ -75,10 +76,11 @@ class SqliteCalls:
         def work(connection: Connection) -> Ended:
             driver = driver_of(connection)
             now = clock.unix_ns()
-            window = window_ns(entry)
+            kept, window = kept_ns(entry, self._owner.ttl_ns), window_ns(entry)
+            expires_ns = None if kept is None else now + kept
             until_ns = None if window is None else now + window
             guard = guard_values(entry)
-            values = (*ending_values(entry), now, until_ns, *guard)
+            values = (*ending_values(entry), now, expires_ns, until_ns, *guard)
             if not driver.execute(_END[entry.state], values).rowcount:
                 return Ended(accepted=False)
             (wanted_by,) = driver.execute(_WANTED, guard[:1]).fetchone()

@@ -9,12 +9,13 @@ from sqlalchemy.dialects import sqlite
 
 from toolgate.crash import crash_here
 from toolgate.errors import InvalidRequest, StoreUnavailable
-from toolgate.ledger.claims import continued, submitted
+from toolgate.ledger.claims import answering, continued, submitted
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
 from toolgate.ledger.state import State
+from toolgate.store.budgets import charge
 from toolgate.store.moment import now_ns
 from toolgate.store.records import approvals
 from toolgate.store.records import tool_execution_log as log
@@ -31,14 +32,13 @@ class Terms(NamedTuple):
     """On whose behalf, and how. `again`: this very intent may be on record, its answer lost."""
 
     owner: Owner
-    ttl_ns: int
     outbox: bool
     may_start: bool = True
     again: bool = False
 
 
-def started(entry: Entry, owner: Owner, now: int, ttl_ns: int) -> Entry:
-    """A new claim with its intent."""
+def started(entry: Entry, owner: Owner, now: int) -> Entry:
+    """A new claim with its intent. Its key is taken until it has ended, and then for a time."""
     return msgspec.structs.replace(
         entry,
         state=State.STARTED,
@@ -46,7 +46,7 @@ def started(entry: Entry, owner: Owner, now: int, ttl_ns: int) -> Entry:
         fence=1,
         tried=True,
         lease_ns=now + owner.lease_ns,
-        expires_ns=now + ttl_ns if entry.key else None,
+        expires_ns=None,
     )
 
 
@@ -75,14 +75,21 @@ def _claimed(connection: Connection, entry: Entry, terms: Terms) -> Begun | None
         )
         if begun.action is not Action.FORGET:
             return begun if _moved(connection, found, begun, terms, now) else None
+        ran = run_again(connection, found, entry)
+        if ran is not None:
+            return ran
         if not (terms.may_start or entry.approval):
             return Begun(entry, Action.ASK)
         _free_key(connection, found)
     if entry.approval:
-        return _on_approval(connection, entry, terms, now)
+        begun = _on_approval(connection, entry, terms, now)
+        if begun.action is Action.REFUSE and entry.key and _by_key(connection, entry) != found:
+            # A twin used the approval up since we looked: what it put on record decides.
+            return None
+        return begun
     if not terms.may_start:
         return Begun(entry, Action.ASK)
-    return _inserted(connection, started(entry, terms.owner, now, terms.ttl_ns), terms, now)
+    return _inserted(connection, started(entry, terms.owner, now), terms, now)
 
 
 def _inserted(connection: Connection, entry: Entry, terms: Terms, now: int) -> Begun | None:
@@ -142,8 +149,7 @@ def _on_approval(connection: Connection, entry: Entry, terms: Terms, now: int) -
     )
     if begun.action is not Action.RUN:
         return begun
-    expires_ns = now + terms.ttl_ns if begun.entry.key else None
-    begun = Begun(msgspec.structs.replace(begun.entry, expires_ns=expires_ns), Action.RUN)
+    begun = Begun(msgspec.structs.replace(begun.entry, expires_ns=None), Action.RUN)
     connection.execute(approvals.update().where(usable).values(state="used"))
     if not write(connection, waited, begun.entry):
         raise StoreUnavailable("The store changed meanwhile. Try again; nothing ran.")
@@ -160,6 +166,9 @@ def _moved(connection: Connection, found: Entry, begun: Begun, terms: Terms, now
     if begun.entry.fence != found.fence:
         change = ENDED if begun.action is Action.PARK else "call.taken"
         tell(connection, begun.entry, now, outbox=terms.outbox, change=change)
+        if begun.action is Action.PARK:
+            # It may have happened, so it costs what it held.
+            charge(connection, begun.entry.charges)
     return True
 
 
@@ -221,6 +230,27 @@ def _by_key(connection: Connection, entry: Entry) -> Entry | None:
         .with_for_update()
     ).first()
     return None if row is None else entry_of(tuple(row))
+
+
+def run_again(connection: Connection, found: Entry, intent: Entry) -> Begun | None:
+    """What answers for a failed call whose key would be free, because an operator ran it again."""
+    if found.state is not State.FAILED:
+        return None
+    known: dict[str, Entry] = {}
+    of = [storable(found.call_id)]
+    while of:
+        rows = connection.execute(
+            sa.select(log).where(
+                log.c.tenant_id == storable(found.tenant),
+                log.c.again_of.in_(of),
+                # What the index says of itself.
+                sa.text("again_of <> ''"),
+            )
+        )
+        new = [one for one in (entry_of(tuple(row)) for row in rows) if one.call_id not in known]
+        known |= {one.call_id: one for one in new}
+        of = [one.call_id for one in new]
+    return answering(found, intent, known.values())
 
 
 def _is_waited_for(connection: Connection, found: Entry, entry: Entry) -> bool:

@@ -51,12 +51,11 @@ class TableJournal:
         outbox: bool = False,
     ) -> None:
         self._database = database
-        self.owner = Owner(lease=lease)
-        ttl_ns = round(ttl * 1e9)
+        self.owner = Owner(lease=lease, ttl=ttl)
         self._calls = (
-            PostgresCalls(database, self.owner, ttl_ns=ttl_ns, outbox=outbox)
+            PostgresCalls(database, self.owner, outbox=outbox)
             if isinstance(database, Statements)
-            else SqliteCalls(database, self.owner, ttl_ns=ttl_ns, outbox=outbox)
+            else SqliteCalls(database, self.owner, outbox=outbox)
         )
         # Entries that cannot be written still wait; once there are too many, calls are refused.
         self._behind = Behind[Entry]("journal", self._write)
@@ -93,6 +92,8 @@ class TableJournal:
         rows = await self._database.ask(_FIND, (call_id, tenant))
         if rows:
             return entry_of(tuple(rows[0]))
+        if not pages.may_hold(call_id):
+            return None
         await self.drain()
         return await self._database.read(lambda connection: pages.find(connection, tenant, call_id))
 

@@ -1,24 +1,25 @@
 """The ledger in tables: every step is the machine's, on a row that nobody else is at."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate import clock
+from toolgate.ledger.charging import later
 from toolgate.ledger.claims import stepped, taken, undoing
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun
 from toolgate.ledger.ledger import Which, no_such_cursor, scopes
-from toolgate.ledger.machine import Action, Event, Recovery, Settle, Start, Undone
+from toolgate.ledger.machine import Action, Event, Settle, Start, Undone
 from toolgate.ledger.owner import Owner
 from toolgate.ledger.state import OPEN, State
 from toolgate.store import audit
 from toolgate.store.budgets import charge
 from toolgate.store.claiming import by_id, write
 from toolgate.store.database import Database
+from toolgate.store.lost import lost_rows, unsure_rows
 from toolgate.store.moment import now_ns
-from toolgate.store.records import OPEN_STATES
 from toolgate.store.records import tool_execution_log as log
 from toolgate.store.rows import entries_of
 from toolgate.store.text import storable
@@ -51,37 +52,27 @@ class TableLedger:
             return []
         return await self._database.read(lambda connection: _found(connection, which))
 
-    async def lost(self, limit: int) -> Sequence[Entry]:
-        """Whose lease ended first comes first."""
+    async def lost(
+        self, limit: int, *, but: Collection[str] = (), busy: Collection[str] = ()
+    ) -> Sequence[Entry]:
+        """Tenants by turns; of each, whose lease ended first."""
 
         def work(connection: Connection) -> list[Entry]:
             rows = connection.execute(
-                sa.select(log)
-                # In the words of the index, or SQLite would look at every row.
-                .where(sa.text(OPEN_STATES), log.c.lease_ns <= now_ns(connection))
-                .order_by(log.c.lease_ns)
-                .limit(max(limit, 0) + _UNREADABLE)
+                lost_rows(now_ns(connection), but, busy).limit(max(limit, 0) + _UNREADABLE)
             )
             return entries_of(tuple(row) for row in rows)[: max(limit, 0)]
 
         return await self._database.read(work)
 
-    async def unsure(self, limit: int) -> Sequence[Entry]:
+    async def unsure(self, limit: int, *, behind: Entry | None = None) -> Sequence[Entry]:
         """Of those whose end was seen last, that is seen to be missing."""
-
-        def work(connection: Connection) -> list[Entry]:
-            rows = connection.execute(
-                sa.select(log)
-                .where(
-                    sa.text("state = 'unknown'"),
-                    log.c.recovery == Recovery.PROBED.value,
-                )
-                .order_by(log.c.ended_ns.desc())
-                .limit(max(limit, 0))
-            )
-            return entries_of(tuple(row) for row in rows)
-
-        return await self._database.read(work)
+        if limit < 1:
+            return []
+        asked = unsure_rows(behind).limit(limit)
+        return await self._database.read(
+            lambda connection: entries_of(tuple(row) for row in connection.execute(asked))
+        )
 
     async def take(self, entry: Entry) -> Begun:
         """By the row as it is now: another may have been quicker."""
@@ -184,7 +175,9 @@ class TableLedger:
             if found is None:
                 return False
             now = now_ns(connection)
-            after = stepped(found, event, now_ns=now, why=told.get("why", ""))
+            after = stepped(
+                found, event, now_ns=now, ttl_ns=self._owner.ttl_ns, why=told.get("why", "")
+            )
             return after is not None and self._put(connection, found, after, now, **told)
 
         return await self._database.write(work)
@@ -205,9 +198,8 @@ class TableLedger:
         if not write(connection, found, entry):
             return False
         tell(connection, entry, now, outbox=self._outbox, change=change, who=who, why=why)
-        if entry.state is State.UNKNOWN and found.state is not State.UNKNOWN:
-            # It may have happened, so it costs what it held.
-            charge(connection, entry.charges)
+        if State.UNKNOWN in {entry.state, found.state}:
+            charge(connection, later(found, entry.state))
         return True
 
     def _held(self, begun: Begun, asked_ns: int) -> Begun:

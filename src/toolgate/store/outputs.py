@@ -29,7 +29,7 @@ class TableOutputs:
         await self._prune.close()
 
     async def keep(self, blob: Blob) -> None:
-        """Keep it; one that is there already is kept longer."""
+        """Keep it; one that is there already is kept longer, as the output of this tool."""
         row = {
             "tenant_id": blob.tenant,
             "scope": storable(blob.scope),
@@ -41,7 +41,7 @@ class TableOutputs:
             "created_ns": clock.unix_ns(),
         }
         await self._database.write(
-            lambda connection: upsert(connection, table, [row], change=("created_ns",))
+            lambda connection: upsert(connection, table, [row], change=("created_ns", "tool_name"))
         )
         self._prune.soon()
 
@@ -54,6 +54,7 @@ class TableOutputs:
             sa.func.substr(column.content, offset + 1, length, type_=sa.LargeBinary),
             column.size,
             column.media_type,
+            column.tool_name,
         ).where(
             column.tenant_id == storable(tenant),
             column.scope == storable(scope),
@@ -65,7 +66,7 @@ class TableOutputs:
             found = connection.execute(question).one_or_none()
             if found is None:
                 return None
-            content, size, media_type = found
-            return Piece(content=bytes(content or b""), size=size, media_type=media_type)
+            content, size, media_type, tool = found
+            return Piece(content=bytes(content or b""), size=size, media_type=media_type, tool=tool)
 
         return await self._database.read(work)

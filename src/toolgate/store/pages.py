@@ -1,5 +1,6 @@
 """Pure calls by the page: one row holds what a tenant's agents did between two writes."""
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from heapq import nlargest
@@ -17,6 +18,12 @@ from toolgate.store.text import storable
 from toolgate.store.upsert import upsert
 
 _AT_ONCE = 20
+# When a call began stands in its id.
+_ID = re.compile(r"call_([0-9a-f]{16})[0-9a-f]{12}")
+# No call takes so long from its beginning to its page, also where the store was away; and no clock
+# is set back so far in between.
+_LONGEST_NS = 86_400 * 10**9
+_SET_BACK_NS = 3_600 * 10**9
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Entry]).decode
 _Packed = tuple[object, ...]
@@ -63,19 +70,37 @@ def newest(connection: Connection, tenant: str, limit: int) -> list[Entry]:
     return found
 
 
+def may_hold(call_id: str) -> bool:
+    """Whether it looks like an id at all: for anything else no page is read."""
+    return _ID.fullmatch(call_id) is not None
+
+
 def find(connection: Connection, tenant: str, call_id: str) -> Entry | None:
-    """One call of a tenant. The server looks for its id in the bytes; few pages are read."""
-    column = call_pages.c
+    """One call of a tenant, on a page of the day after it began.
+
+    The server looks for its id in the bytes of those; few are read.
+    """
+    told = _ID.fullmatch(call_id)
+    if told is None:
+        return None
+    began_ns, column = int(told[1], 16), call_pages.c
     # Texts stand in a page as they are.
     has_it = sa.func.instr if connection.dialect.name != "postgresql" else _position
     pages = connection.execute(
         sa.select(column.entries)
-        .where(column.tenant_id == tenant, has_it(column.entries, call_id.encode()) > 0)
+        .where(
+            column.tenant_id == tenant,
+            column.written_ns.between(began_ns - _SET_BACK_NS, began_ns + _LONGEST_NS),
+            has_it(column.entries, call_id.encode()) > 0,
+        )
         .order_by(column.written_ns)
+        .execution_options(yield_per=_AT_ONCE)
     )
-    return next(
-        (entry for (page,) in pages for entry in _decode(page) if entry.call_id == call_id), None
-    )
+    with pages:
+        return next(
+            (entry for (page,) in pages for entry in _decode(page) if entry.call_id == call_id),
+            None,
+        )
 
 
 def decided(

@@ -1,4 +1,7 @@
-"""Proves the audit log: every record, seal and page is looked at again, and put out for others."""
+"""Proves the audit log: every record, seal and page is looked at again, and put out for others.
+
+What it says of calls and approvals is held against their rows by `store.witness`.
+"""
 
 import hashlib
 import json
@@ -9,9 +12,18 @@ from typing import Any, cast
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolgate.errors import InvalidRequest
+from toolgate.store import tables
 from toolgate.store.audit import digest_of
-from toolgate.store.records import audit_log, audit_seals, call_pages
+from toolgate.store.records import (
+    approvals,
+    audit_log,
+    audit_seals,
+    call_pages,
+    tool_execution_log,
+)
 from toolgate.store.seals import seal_hash
+from toolgate.store.witness import Witness
 from toolgate.tenancy.audit import PAGE, Anchor, Proof, Seal
 
 _AT_ONCE = 500
@@ -21,10 +33,13 @@ _Row = dict[str, Any]
 
 
 def tenants(connection: Connection) -> list[str]:
-    """Whose chains there are, by name; the one that concerns everyone has none."""
+    """Whose chains there are, by name; the one that concerns everyone has none.
+
+    Also of those who have calls and no chain: somebody could have removed all of it.
+    """
     found = {
         tenant
-        for table in (audit_log, audit_seals)
+        for table in (audit_log, audit_seals, tool_execution_log, approvals, call_pages)
         for (tenant,) in connection.execute(sa.select(table.c.tenant_id).distinct())
     }
     return sorted(found)
@@ -56,12 +71,15 @@ def verify(
     connection: Connection, *, tenant: str | None = None, kept: Collection[str] = ()
 ) -> Proof:
     """Look at everything of one tenant, or of all. `kept`: anchors that have to be in a chain."""
+    if tenant is not None:
+        _check_tenant(connection, tenant)
     records = links = unsealed = pages = 0
     problems: list[str] = []
     hashes: set[str] = set()
     for name in tenants(connection) if tenant is None else [tenant]:
         chain = _Chain(connection, name)
         problems += chain.problems()
+        problems += chain.witness.problems(connection)
         problems += _pages(connection, name)
         records += chain.records
         unsealed += chain.unsealed
@@ -81,6 +99,16 @@ def verify(
         unsealed=unsealed,
         problems=tuple(problems[:_MOST_TOLD]),
     )
+
+
+def _check_tenant(connection: Connection, tenant: str) -> None:
+    """A proof about nobody would hold, and say nothing."""
+    known = sa.select(tables.tenants.c.id).where(tables.tenants.c.id == tenant)
+    if connection.execute(known).first() is None and tenant not in tenants(connection):
+        raise InvalidRequest(
+            f"There is no tenant {tenant!r}, and nothing of one on record. Nothing was looked at: "
+            "list the tenants to see which there are."
+        )
 
 
 def export(connection: Connection, tenant: str | None = None) -> Iterator[dict[str, Any]]:
@@ -106,6 +134,7 @@ class _Chain:
         self.seals = seals(connection, tenant)
         self.records = self.unsealed = 0
         self.pages: set[str] = set()
+        self.witness = Witness(tenant)
 
     def problems(self) -> Iterator[str]:
         """In the order of the chain."""
@@ -144,6 +173,7 @@ class _Chain:
         if row["details"] is None:
             yield f"record {row['id']} {self._whose} ({row['change']}) cannot be read"
             return
+        self.witness.hear(row)
         if row["change"] == PAGE:
             self.pages.add(row["details"].get("first_call_id", ""))
         # Of an older version's record, the digest is made when it is sealed.
@@ -159,26 +189,30 @@ def _holds(link: Seal, before: str, held: list[tuple[int, str]]) -> bool:
 
 
 def _pages(connection: Connection, tenant: str) -> Iterator[str]:
-    """The pages of calls, against what was noted when they were written."""
-    noted: dict[str, str] = {}
-    since_ns = None
+    """The pages of calls, against what was noted when they were written.
+
+    Those of an older version were noted when the store was brought to this one.
+    """
+    noted: dict[str, tuple[Any, ...]] = {}
     for row in _rows(connection, tenant, change=PAGE):
-        since_ns = row["at_ns"] if since_ns is None else min(since_ns, row["at_ns"])
         details: _Row = row["details"] or {}
         # Written again after a lost answer, a page takes its own place.
-        noted[str(details.get("first_call_id"))] = str(details.get("sha256"))
+        noted[str(details.get("first_call_id"))] = (
+            details.get("sha256"),
+            details.get("calls"),
+            row["at_ns"],
+        )
     pages = connection.execute(
         sa.select(call_pages)
         .where(call_pages.c.tenant_id == tenant)
         .execution_options(yield_per=_AT_ONCE)
     )
     for page in pages.mappings():
-        sha256 = noted.pop(page["first_call_id"], None)
-        if sha256 is None:
-            # Pages of an older version were not noted.
-            if since_ns is not None and page["written_ns"] >= since_ns:
-                yield f"the page of calls {page['first_call_id']} was put there by another hand"
-        elif sha256 != hashlib.sha256(page["entries"]).hexdigest():
+        said = noted.pop(page["first_call_id"], None)
+        sha256 = hashlib.sha256(page["entries"]).hexdigest()
+        if said is None:
+            yield f"the page of calls {page['first_call_id']} was put there by another hand"
+        elif said != (sha256, page["calls"], page["written_ns"]):
             yield f"the page of calls {page['first_call_id']} was changed"
     for first_call_id in noted:
         yield f"the page of calls {first_call_id} is gone"
@@ -201,10 +235,18 @@ def _rows(connection: Connection, tenant: str, change: str = "") -> Iterator[_Ro
 def _details(text: str) -> _Row | None:
     """`None` where somebody has made it something else."""
     try:
-        details = json.loads(text)
+        details = json.loads(text, object_pairs_hook=_once)
     except ValueError:
         return None
     return cast("_Row", details) if isinstance(details, dict) else None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> _Row:
+    """Of a name that is there twice, readers differ in which they believe."""
+    details = dict(pairs)
+    if len(details) != len(pairs):
+        raise ValueError("a name is there twice")
+    return details
 
 
 def _told(row: _Row) -> dict[str, Any]:

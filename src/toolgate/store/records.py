@@ -87,6 +87,14 @@ tool_execution_log = sa.Table(
         postgresql_where=sa.text("chain_id <> ''"),
     ),
     # What an operator has to settle.
+    # What operators ran again.
+    sa.Index(
+        "ix_tool_execution_log_again",
+        "tenant_id",
+        "again_of",
+        sqlite_where=sa.text("again_of <> ''"),
+        postgresql_where=sa.text("again_of <> ''"),
+    ),
     sa.Index(
         "ix_tool_execution_log_unknown",
         "tenant_id",
@@ -160,7 +168,7 @@ session_calls = sa.Table(
     sa.Index(None, "created_ns"),
 )
 
-_UNDECIDED = "state IN ('waiting', 'approved')"
+UNDECIDED = "state IN ('waiting', 'approved')"
 
 approvals = sa.Table(
     "approvals",
@@ -189,8 +197,8 @@ approvals = sa.Table(
         "tenant_id",
         "hash",
         unique=True,
-        sqlite_where=sa.text(_UNDECIDED),
-        postgresql_where=sa.text(_UNDECIDED),
+        sqlite_where=sa.text(UNDECIDED),
+        postgresql_where=sa.text(UNDECIDED),
     ),
     sa.Index(None, "tenant_id", "created_ns"),
 )

@@ -7,26 +7,25 @@ from toolgate.store.rows import COLUMNS
 from toolgate.store.told import AUDIT, OUTBOX
 
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint"
-# Given as a span; the server knows what time it is.
-_SPANS = frozenset({"lease_ns", "expires_ns"})
 BEFORE = {state: [one.value for one in sorted(before(state))] for state in State}
 
 
 def _claim(*, outbox: bool) -> str:
     values = ", ".join(
-        f"{_NOW} + ${at}::bigint" if name in _SPANS else f"${at}"
+        # Given as a span; the server knows what time it is.
+        f"{_NOW} + ${at}::bigint" if name == "lease_ns" else f"${at}"
         for at, name in enumerate(COLUMNS, 1)
     )
     claimed = (
         f"INSERT INTO tool_execution_log ({', '.join(COLUMNS)}) VALUES ({values}) "
-        "ON CONFLICT DO NOTHING RETURNING lease_ns, expires_ns"
+        "ON CONFLICT DO NOTHING RETURNING lease_ns"
     )
     if not outbox:
         return claimed
     return (
         f"WITH claimed AS ({claimed}), "
         f"told AS ({_insert('outbox', OUTBOX, len(COLUMNS) + 1)} FROM claimed) "
-        "SELECT lease_ns, expires_ns FROM claimed"
+        "SELECT lease_ns FROM claimed"
     )
 
 
@@ -42,11 +41,11 @@ def _end(*, outbox: bool, charges: bool) -> str:
     sets = ", ".join(f"{name} = ${at}" for at, name in enumerate(ENDING, 1))
     ended = (
         f"UPDATE tool_execution_log SET {sets}, lease_ns = NULL, ended_ns = {_NOW}, "
-        f"undo_until_ns = {_NOW} + ${first}::bigint "
-        f"WHERE call_id = ${first + 1} AND tenant_id = ${first + 2} AND fence = ${first + 3} "
-        f"AND state = ANY(${first + 4}::text[]) RETURNING wanted_by"
+        f"expires_ns = {_NOW} + ${first}::bigint, undo_until_ns = {_NOW} + ${first + 1}::bigint "
+        f"WHERE call_id = ${first + 2} AND tenant_id = ${first + 3} AND fence = ${first + 4} "
+        f"AND state = ANY(${first + 5}::text[]) RETURNING wanted_by"
     )
-    first += 5
+    first += 6
     parts = [
         f"ended AS ({ended})",
         f"noted AS ({_insert('audit_log', AUDIT, first)} FROM ended)",

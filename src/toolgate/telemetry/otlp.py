@@ -92,6 +92,7 @@ def _observe(provider: MeterProvider, meter: Meter) -> None:
     policy = ("tenant_id", "agent_id", "policy")
     counter("tool_idempotency_cache_hits_total", lambda: each(hits, meter.hits))
     counter("tool_side_effect_total", lambda: each(policy, meter.effects))
+    counter("tool_retries_total", lambda: each(("tool_name",), meter.retries))
     counter("tool_permission_denied", lambda: each(denied, meter.denied))
     counter("toolgate_refusals_total", lambda: each(("code",), meter.refused))
 

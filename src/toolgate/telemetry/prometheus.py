@@ -60,6 +60,13 @@ def _counted(meter: Meter) -> Iterator[str]:
             meter.effects,
         ),
         (
+            "tool_retries_total",
+            "Further attempts at calls that did not end well.",
+            "counter",
+            ("tool_name",),
+            meter.retries,
+        ),
+        (
             "tool_permission_denied",
             "Calls that the gate refused.",
             "counter",

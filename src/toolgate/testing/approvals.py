@@ -13,6 +13,7 @@ from toolgate.ledger.approval import (
     Standing,
     Word,
     event_of,
+    is_full,
     standing,
     waiting,
     word,
@@ -50,11 +51,26 @@ class MemoryApprovals:
         if said is not None:
             return said
         self._expire(found, now)
+        open_ = [
+            one
+            for one in self._kept.values()
+            if one.tenant == wanted.tenant and standing(one, now) in _OPEN
+        ]
+        same = [one for one in open_ if (one.agent, one.user) == (wanted.agent, wanted.user)]
+        if is_full(of_tenant=len(open_), of_requester=len(same)):
+            return Requested(Word.FULL, wanted)
         asked = replace(wanted, created_ns=now, expires_ns=now + ttl_ns)
         self._kept[asked.id] = asked
         self._journal.put(waiting(intent, asked))
         self.told.append(event_of(asked, "requested", now))
         return Requested(Word.WAIT, asked, is_new=True)
+
+    async def stands(self, tenant: str, id_: str) -> Standing | None:
+        """How far one got by now."""
+        found = self._kept.get(id_)
+        if found is None or found.tenant != tenant:
+            return None
+        return standing(found, clock.unix_ns())
 
     async def find(self, tenant: str, id_: str) -> Approval | None:
         """As it stands now."""
@@ -127,4 +143,6 @@ class MemoryApprovals:
         if found is None:
             return False
         begun = submitted(found, intent, now_ns=now, lease_ns=now, owner="", may_start=False)
-        return begun.action not in {Action.FORGET, Action.ASK}
+        if begun.action is Action.FORGET:
+            return self._journal.run_again(found, intent) is not None
+        return begun.action is not Action.ASK

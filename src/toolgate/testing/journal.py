@@ -6,7 +6,8 @@ import msgspec
 
 from toolgate import clock
 from toolgate.errors import InvalidRequest
-from toolgate.ledger.claims import continued, submitted
+from toolgate.ledger.charging import later
+from toolgate.ledger.claims import answering, continued, kept_ns, submitted
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended
 from toolgate.ledger.machine import Action
@@ -37,12 +38,11 @@ class MemoryJournal:
         beside: "MemoryJournal | None" = None,
         approvals: Approvals | None = None,
     ) -> None:
-        self.owner = Owner(lease=lease)
+        self.owner = Owner(lease=lease, ttl=ttl)
         self.calls: list[Entry] = [] if beside is None else beside.calls
         # By id and by key, where they stand in the list.
         self.begun: dict[str, int] = {} if beside is None else beside.begun
         self.keys: dict[tuple[str, str, str], str] = {} if beside is None else beside.keys
-        self._ttl_ns = round(ttl * 1e9)
         self.approvals = approvals
         # What a side effect cost is told to the budgets with its end.
         self.charge: Callable[[Sequence[tuple[str, int]]], None] | None = None
@@ -67,6 +67,7 @@ class MemoryJournal:
             return Ended(accepted=False)
         now = clock.unix_ns()
         window = msgspec.json.decode(entry.plan, type=_Plan).window if entry.plan else None
+        kept = kept_ns(entry, self.owner.ttl_ns)
         self.put(
             msgspec.structs.replace(
                 found,
@@ -79,6 +80,7 @@ class MemoryJournal:
                 plan=entry.plan,
                 charges=entry.charges,
                 lease_ns=None,
+                expires_ns=None if kept is None else now + kept,
                 ended_ns=now,
                 undo_until_ns=None if window is None else now + round(window * 1e9),
             )
@@ -147,8 +149,11 @@ class MemoryJournal:
                 raise _on_record(entry)
             begun = submitted(found, entry, owner=self.owner.name, may_start=may_start, **terms)
             if begun.action is not Action.FORGET:
-                self.put(begun.entry)
+                self._park(found, begun.entry)
                 return begun
+            ran = self.run_again(found, entry)
+            if ran is not None:
+                return ran
             if may_start or entry.approval:
                 del self.keys[key]
                 self.put(msgspec.structs.replace(found, key=""))
@@ -165,11 +170,35 @@ class MemoryJournal:
             fence=1,
             tried=True,
             lease_ns=now + self.owner.lease_ns,
-            expires_ns=now + self._ttl_ns if entry.key else None,
+            expires_ns=None,
             args_hash=entry.args_hash or sha256(entry.args),
         )
         self.put(new)
         return Begun(new, Action.RUN)
+
+    def run_again(self, found: Entry, intent: Entry) -> Begun | None:
+        """What answers for a failed call whose key would be free: an operator ran it again."""
+        if found.state is not State.FAILED:
+            return None
+        known = {found.call_id: found}
+        while True:
+            new = [
+                one
+                for one in self.rows()
+                if one.again_of in known and one.call_id not in known and one.tenant == found.tenant
+            ]
+            if not new:
+                return answering(found, intent, list(known.values())[1:])
+            known |= {one.call_id: one for one in new}
+
+    def _park(self, found: Entry, entry: Entry) -> None:
+        self.put(entry)
+        self.parked(found, entry)
+
+    def parked(self, found: Entry, entry: Entry) -> None:
+        """What is unknown from now on costs what it held; what is not any longer may not."""
+        if State.UNKNOWN in {found.state, entry.state} and self.charge is not None:
+            self.charge(later(found, entry.state))
 
     def _agreed(self, entry: Entry, now: int) -> tuple[str, Callable[[], None]] | None:
         if not entry.approval or self.approvals is None:
@@ -192,8 +221,7 @@ class MemoryJournal:
         if begun.action is not Action.RUN:
             return begun
         agreed[1]()
-        expires_ns = now + self._ttl_ns if begun.entry.key else None
-        new = msgspec.structs.replace(begun.entry, expires_ns=expires_ns)
+        new = msgspec.structs.replace(begun.entry, expires_ns=None)
         self.put(new)
         return Begun(new, Action.RUN)
 

@@ -1,6 +1,7 @@
 """The ledger in memory, over the journal's list."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -8,7 +9,7 @@ from toolgate import clock
 from toolgate.ledger.claims import stepped, taken, undoing
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun
-from toolgate.ledger.ledger import Which, no_such_cursor, scopes
+from toolgate.ledger.ledger import Which, no_such_cursor, owner_in, scopes
 from toolgate.ledger.machine import Action, Event, Recovery, Settle, Start, Undone, is_live
 from toolgate.ledger.state import OPEN, State
 from toolgate.testing.journal import MemoryJournal
@@ -43,25 +44,39 @@ class MemoryLedger:
             found = [entry for entry in found if (entry.started_ns, entry.call_id) < place]
         return found[: max(which.limit, 0)]
 
-    async def lost(self, limit: int) -> Sequence[Entry]:
-        """Whose lease ended first comes first."""
-        now = clock.unix_ns()
+    async def lost(
+        self, limit: int, *, but: Collection[str] = (), busy: Collection[str] = ()
+    ) -> Sequence[Entry]:
+        """Tenants by turns; of each, whose lease ended first."""
+        now, rows = clock.unix_ns(), self._journal.rows()
         found = [
             entry
-            for entry in self._journal.rows()
-            if entry.state in OPEN and not is_live(entry.slot, now)
+            for entry in rows
+            if entry.state in OPEN
+            and not is_live(entry.slot, now)
+            and entry.call_id not in but
+            and entry.tenant not in busy
+            and not any(_goes_before(one, entry) for one in rows)
         ]
-        found.sort(key=lambda entry: entry.lease_ns or 0)
-        return found[: max(limit, 0)]
+        found.sort(key=lambda entry: (entry.lease_ns or 0, -entry.started_ns, entry.call_id))
+        turns: Counter[str] = Counter()
+        placed: list[tuple[int, int, Entry]] = []
+        for at, entry in enumerate(found):
+            turns[entry.tenant] += 1
+            placed.append((turns[entry.tenant], at, entry))
+        placed.sort(key=lambda one: one[:2])
+        return [entry for _, _, entry in placed[: max(limit, 0)]]
 
-    async def unsure(self, limit: int) -> Sequence[Entry]:
+    async def unsure(self, limit: int, *, behind: Entry | None = None) -> Sequence[Entry]:
         """The newest first."""
         found = [
             entry
             for entry in self._journal.rows()
-            if entry.state is State.UNKNOWN and entry.recovery is Recovery.PROBED
+            if entry.state is State.UNKNOWN
+            and entry.recovery is Recovery.PROBED
+            and (behind is None or _ended(entry) < _ended(behind))
         ]
-        found.sort(key=lambda entry: entry.ended_ns, reverse=True)
+        found.sort(key=_ended, reverse=True)
         return found[: max(limit, 0)]
 
     async def take(self, entry: Entry) -> Begun:
@@ -71,7 +86,9 @@ class MemoryLedger:
             return Begun(found or entry, Action.REFUSE)
         now = clock.unix_ns()
         lease_ns = now + self._owner.lease_ns
-        return self._held(taken(found, now_ns=now, lease_ns=lease_ns, owner=self._owner.name))
+        begun = taken(found, now_ns=now, lease_ns=lease_ns, owner=self._owner.name)
+        self._journal.parked(found, begun.entry)
+        return self._held(begun)
 
     async def start(self, entry: Entry) -> bool:
         """From here on it may have happened."""
@@ -137,10 +154,31 @@ class MemoryLedger:
 
     def _step(self, entry: Entry, event: Event, why: str = "") -> bool:
         found = self._journal.at(entry.tenant, entry.call_id)
-        after = None if found is None else stepped(found, event, now_ns=clock.unix_ns(), why=why)
-        if after is not None:
+        now, ttl_ns = clock.unix_ns(), self._owner.ttl_ns
+        after = None if found is None else stepped(found, event, now_ns=now, ttl_ns=ttl_ns, why=why)
+        if found is not None and after is not None:
             self._journal.put(after)
+            self._journal.parked(found, after)
         return after is not None
+
+
+def _ended(entry: Entry) -> tuple[int, str]:
+    return entry.ended_ns, entry.call_id
+
+
+def _goes_before(one: Entry, entry: Entry) -> bool:
+    """Whether it is to be taken back before the other."""
+    return (
+        one.state is entry.state is State.COMPENSATING
+        and one.tenant == entry.tenant
+        and owner_in(one.scope) == owner_in(entry.scope)
+        and one.started_ns > entry.started_ns
+        and (
+            one.turn_group == entry.turn_group
+            if entry.turn_group
+            else bool(entry.chain) and one.chain == entry.chain
+        )
+    )
 
 
 def _fits(entry: Entry, which: Which) -> bool:

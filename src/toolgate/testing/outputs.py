@@ -13,9 +13,9 @@ class MemoryOutputs:
         self._ttl_ns = round(ttl * 1e9)
 
     async def keep(self, blob: Blob) -> None:
-        """Keep it; one that is there already is kept longer."""
+        """Keep it; one that is there already is kept longer, as the output of this tool."""
         key = (blob.tenant, blob.scope, blob.digest)
-        self.kept.setdefault(key, blob)
+        self.kept[key] = blob
         self._at[key] = clock.unix_ns()
 
     async def piece(
@@ -27,4 +27,5 @@ class MemoryOutputs:
         if blob is None or self._at[key] < clock.unix_ns() - self._ttl_ns:
             return None
         content = blob.content[offset : offset + length]
-        return Piece(content=content, size=len(blob.content), media_type=blob.media_type)
+        size = len(blob.content)
+        return Piece(content=content, size=size, media_type=blob.media_type, tool=blob.tool)

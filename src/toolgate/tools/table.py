@@ -12,7 +12,7 @@ import orjson
 
 from toolgate.ledger.outputs import Outputs
 from toolgate.tools.executor.echo import echo
-from toolgate.tools.executor.read_output import read_output
+from toolgate.tools.executor.read_output import May, read_output
 from toolgate.tools.executor.timestamp import timestamp
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
@@ -27,9 +27,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
 IMPLEMENTED = frozenset({*FUNCTIONS, "read_output"})
 
 
-def functions(outputs: Outputs) -> Mapping[str, Callable[..., Any]]:
+def functions(outputs: Outputs, may: May | None = None) -> Mapping[str, Callable[..., Any]]:
     """All of them, with those that stand on a part of the house."""
-    return MappingProxyType({**FUNCTIONS, "read_output": read_output(outputs)})
+    return MappingProxyType({**FUNCTIONS, "read_output": read_output(outputs, may)})
 
 
 class Seed(NamedTuple):

@@ -12,6 +12,7 @@ from toolgate.errors import ToolgateError
 from toolgate.executor.aftercare import recalled
 from toolgate.executor.mapping import UnmappedError, filled, found
 from toolgate.executor.recording.entries import downstream_key, plan_of
+from toolgate.ledger.charging import later
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
@@ -89,10 +90,18 @@ class Probing:
         result = None if told.result is _NOWHERE else told.result
         spec = self._spec_of(entry.tool)
         if spec is None:
-            return msgspec.structs.replace(closed, state=State.SUCCEEDED)
+            return msgspec.structs.replace(
+                closed, state=State.SUCCEEDED, charges=later(entry, State.SUCCEEDED)
+            )
         kept = b"" if told.result is _NOWHERE else self._kept(spec, result, entry)
         plan = plan_of(spec, recalled.known_args(entry), result, self._redactor)
-        return msgspec.structs.replace(closed, state=State.SUCCEEDED, result=kept, plan=plan)
+        return msgspec.structs.replace(
+            closed,
+            state=State.SUCCEEDED,
+            result=kept,
+            plan=plan,
+            charges=later(entry, State.SUCCEEDED),
+        )
 
     def _kept(self, spec: ToolSpec, result: Any, entry: Entry) -> bytes:
         schema = spec.output_schema
@@ -106,7 +115,13 @@ class Probing:
 
 def failed(entry: Entry, state: State, code: str, why: str) -> Entry:
     """The entry with the reason why it is not known to have happened."""
-    return msgspec.structs.replace(entry, state=state, error_code=code, error_message=why[:4_000])
+    return msgspec.structs.replace(
+        entry,
+        state=state,
+        error_code=code,
+        error_message=why[:4_000],
+        charges=later(entry, state),
+    )
 
 
 def _read(probe: Probe, output: Output) -> Told:

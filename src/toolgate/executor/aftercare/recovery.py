@@ -1,12 +1,14 @@
 """Looks after calls whose owner is gone; and keeps alive the claims of those that run here.
 
 Each one is claimed first, under a fence of its own, and then run again, asked about, or parked as
-unknown: as its tool allows. One that cannot be looked after stops none of the others.
+unknown: as its tool allows. One that cannot be looked after stops none of the others, nor does one
+that takes long, nor a tenant that has many.
 """
 
 import asyncio
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple
 
@@ -18,6 +20,7 @@ from toolgate.errors import CallRefused, StoreError, ToolgateError
 from toolgate.executor.aftercare import recalled
 from toolgate.executor.aftercare.probing import Probing, failed
 from toolgate.executor.aftercare.undo import Decide, Undo
+from toolgate.executor.aftercare.unsure import Unsure
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Journal
 from toolgate.ledger.ledger import Ledger
@@ -27,12 +30,14 @@ from toolgate.ledger.state import State
 log = logging.getLogger("toolgate.recovery")
 Resume = Callable[[Grant, Entry, dict[str, Any]], Awaitable[Output]]
 _SLOWEST = 5.0
+# How many are begun together, and how many one tenant has at the same time.
 _AT_ONCE = 16
+# What takes longer than this takes no place any more that another could have.
+_SLOW_NS = 5_000_000_000
+# How many are remembered of those that have had their turn.
+_MOST_PASSED = 1_000
 # A call that takes its process with it each time is not tried for ever.
 _MOST_TRIES = 5
-# How soon a probe that could not tell is asked again: at first, and after a while.
-_ASK_AGAIN_NS = 60_000_000_000
-_MOST_PATIENCE_NS = 3_600_000_000_000
 # How long closing waits for what is being looked after.
 _GRACE = 5.0
 
@@ -45,8 +50,16 @@ class Ready(NamedTuple):
     why: str = ""
 
 
+class Work(NamedTuple):
+    """What is being looked after: whose it is, since when, by whom."""
+
+    tenant: str
+    since_ns: int
+    task: "asyncio.Task[None]"
+
+
 class Recover:
-    """The periodic look. `lease` is in seconds."""
+    """The periodic look. `lease` is in seconds; `always`: a person is asked about every call."""
 
     def __init__(
         self,
@@ -58,6 +71,7 @@ class Recover:
         probing: Probing,
         undo: Undo,
         lease: float,
+        always: bool = False,
     ) -> None:
         self._ledger = ledger
         self._journal = journal
@@ -67,10 +81,12 @@ class Recover:
         self._undo = undo
         self._lease_ns = round(lease * 1e9)
         self._every = _often(lease)
+        self._always = always
         self._looking: asyncio.Task[None] | None = None
-        self._working: dict[str, asyncio.Task[None]] = {}
-        # By call: when a probe may be asked again, and after how long the next time.
-        self._asked: dict[str, tuple[int, int]] = {}
+        self._working: dict[str, Work] = {}
+        # Lost ones that could not be looked after in this round: the others come first.
+        self._passed: set[str] = set()
+        self._unsure = Unsure(ledger, self._lease_ns)
 
     def start(self) -> None:
         """Begin to look."""
@@ -83,43 +99,63 @@ class Recover:
         await _stopped(self._looking)
         self._looking = None
         if self._working:
-            await asyncio.wait(self._working.values(), timeout=_GRACE)
-        for task in list(self._working.values()):
+            await asyncio.wait(self._tasks(), timeout=_GRACE)
+        for task in self._tasks():
             await _stopped(task)
 
     async def sweep(self) -> None:
         """Look once, and wait until what was found is done."""
         await self.look()
         if self._working:
-            await asyncio.wait(self._working.values())
+            await asyncio.wait(self._tasks())
 
     async def look(self) -> None:
         """Begin to look after what is lost, and ask again about what nobody knows."""
-        for entry in await self._ledger.lost(self._free()):
-            self._begin(entry, self._recovered(entry))
+        await self._begin_lost()
+        if len(self._passed) > _MOST_PASSED or (self._passed and self._free() > 0):
+            # All others have had their turn: a new round begins with those that were passed over.
+            self._passed.clear()
+            await self._begin_lost()
         if self._free() > 0:
-            for entry in await self._ledger.unsure(_AT_ONCE * 4):
-                if self._free() > 0 and self._is_due(entry):
-                    self._begin(entry, self._asked_again(entry))
+            for entry in await self._unsure.due():
+                if self._free() > 0:
+                    self._begin(entry, self._asked_again)
+
+    async def _begin_lost(self) -> None:
+        free = self._free()
+        if free > 0:
+            but = self._passed | self._working.keys()
+            for entry in await self._ledger.lost(free, but=but, busy=self._busy()):
+                self._begin(entry, self._recovered)
 
     def _free(self) -> int:
-        return _AT_ONCE - len(self._working)
+        slow_ns = clock.monotonic_ns() - _SLOW_NS
+        return _AT_ONCE - sum(one.since_ns > slow_ns for one in self._working.values())
 
-    def _begin(self, entry: Entry, work: Coroutine[Any, Any, None]) -> None:
-        if entry.call_id in self._working:
-            work.close()
+    def _busy(self) -> list[str]:
+        """Tenants that have as much as one may have at the same time."""
+        counted = Counter(one.tenant for one in self._working.values())
+        return [tenant for tenant, count in counted.items() if count >= _AT_ONCE]
+
+    def _tasks(self) -> "list[asyncio.Task[None]]":
+        return [one.task for one in self._working.values()]
+
+    def _begin(self, entry: Entry, work: Callable[[Entry], Coroutine[Any, Any, None]]) -> None:
+        if entry.call_id in self._working or entry.tenant in self._busy():
             return
-        task = asyncio.create_task(self._guarded(entry, work))
-        self._working[entry.call_id] = task
+        task = asyncio.create_task(self._guarded(entry, work(entry)))
+        self._working[entry.call_id] = Work(entry.tenant, clock.monotonic_ns(), task)
         task.add_done_callback(lambda _: self._working.pop(entry.call_id, None))
 
     async def _guarded(self, entry: Entry, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except (StoreError, CallRefused) as error:
-            # Nothing was concluded: the next look finds it as it is.
+            # Nothing was concluded: a later look finds it as it is.
+            self._passed.add(entry.call_id)
             log.info("call %s is looked after later (%s)", entry.call_id, error.code)
         except Exception as error:  # noqa: BLE001  one that cannot be read must not stop the others
+            self._passed.add(entry.call_id)
             log.error(  # noqa: TRY400  a trace would show the row
                 "call %s cannot be looked after (%s)", entry.call_id, type(error).__name__
             )
@@ -173,7 +209,7 @@ class Recover:
             return Ready(None, {}, f"it is not allowed any more ({error.code})")
         if grant.spec.fingerprint != entry.fingerprint:
             return Ready(None, {}, "its tool is not what it was")
-        if grant.needs_a_person and not entry.approval:
+        if (self._always or grant.needs_a_person) and not entry.approval:
             return Ready(None, {}, "it needs a person's approval now")
         if not grant.spec.input_schema.is_valid(args):
             return Ready(None, {}, "its arguments do not fit")
@@ -191,20 +227,11 @@ class Recover:
         output = await self._resume(ready.grant, started, ready.args)
         log.info("call %s of %s was run again: %s", entry.call_id, entry.tool, output.status)
 
-    def _is_due(self, entry: Entry) -> bool:
-        """Not at once: what is on its way when a call is given up can still arrive."""
-        due_ns, _ = self._asked.get(entry.call_id, (entry.ended_ns + self._lease_ns, 0))
-        return clock.unix_ns() >= due_ns
-
     async def _asked_again(self, entry: Entry) -> None:
+        self._unsure.asked(entry)
         told = await self._probing.ask(entry)
         if told.happened is not None:
-            self._asked.pop(entry.call_id, None)
             await self._journal.end(self._probing.ended(entry, told))
-            return
-        _, last_ns = self._asked.get(entry.call_id, (0, 0))
-        wait_ns = min(max(2 * last_ns, _ASK_AGAIN_NS), _MOST_PATIENCE_NS)
-        self._asked[entry.call_id] = (clock.unix_ns() + wait_ns, wait_ns)
 
 
 async def renewing(ledger: Ledger, lease: float) -> None:

@@ -44,6 +44,12 @@ class Settling:
                 f"The call {call_id!r} is {entry.state}; only one that failed, or whose end is "
                 "unknown, is run again."
             )
+        if entry.undo_of:
+            # Under any other key than the undo's own it could happen a second time.
+            raise InvalidRequest(
+                f"The call {call_id!r} takes {entry.undo_of!r} back. Settle it if it is unknown; "
+                f"if it did not happen, undo {entry.undo_of!r} again. Nothing ran."
+            )
         args = recalled.whole_args(entry)
         if args is None:
             raise InvalidRequest(

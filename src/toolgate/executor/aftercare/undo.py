@@ -4,9 +4,8 @@ First all effects that are to be taken back are marked, the latest one first; th
 compensation is called, as a call of its own. Whoever finds marks that were left goes on from there.
 """
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -32,7 +31,7 @@ from toolgate.executor.recording.late import Late
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import owner_of
 from toolgate.ledger.journal import Begun, Journal
-from toolgate.ledger.ledger import Ledger, Which
+from toolgate.ledger.ledger import Ledger, Which, owner_in
 from toolgate.ledger.machine import Action
 from toolgate.ledger.state import OPEN, State
 from toolgate.spec.effect import Effect
@@ -72,6 +71,8 @@ class Marked(NamedTuple):
     entry: Entry
     plan: Plan
     caller: Caller
+    # An earlier attempt may have taken it back without anybody having heard of it.
+    anew: bool = False
 
 
 class Undo:
@@ -105,7 +106,10 @@ class Undo:
     async def group(
         self, caller: Caller, *, turn_group: str = "", chain: str = "", by: Asker = ITSELF
     ) -> Report:
-        """All that the caller did in a turn group, or in a chain; an operator means everybody's."""
+        """All that the caller did in a turn group, or in a chain; an operator means everybody's.
+
+        `CallNotFound` where that is nothing: a typo must not look as if all was well.
+        """
         if not (turn_group or chain):
             raise InvalidRequest("Say which turn group, or which chain, is to be taken back.")
         scope = "" if by.who else owner_of(caller)
@@ -113,27 +117,34 @@ class Undo:
             tenant=caller.tenant, turn_group=turn_group, chain=chain, scope=scope, limit=_PAGE
         )
         found = [one for one in await self._all(which) if not one.undo_of]
+        if not found:
+            raise _nothing(turn_group, chain)
         return await self._taken_back(found, caller, by)
 
     async def resume(self, entry: Entry) -> None:
-        """Go on with an undo whose process is gone."""
-        if await self._comes_later(entry):
-            return
+        """Go on with an undo whose process is gone, and with what it had marked before this one."""
+        latest: Entry | None = await self._latest(entry)
+        while latest is not None and await self._resumed(latest):
+            latest = await self._latest(entry)
+
+    async def _resumed(self, entry: Entry) -> bool:
+        """Whether it was ours to go on with."""
         begun = await self._ledger.take(entry)
         if begun.action is not Action.COMPENSATE:
-            return
+            return False
         entry = begun.entry
         try:
             plan = self._plan(entry)
             if isinstance(plan, str) or entry.fence > _MOST_TRIES:
                 why = plan if isinstance(plan, str) else "It was begun too often and never ended."
                 await self._ledger.undone(entry, done=False, why=why)
-                return
-            await self._compensated(Marked(entry, plan, recalled.caller_of(entry)))
+                return True
+            await self._compensated(Marked(entry, plan, recalled.caller_of(entry), anew=True))
         except InvalidRequest as error:
             await self._ledger.undone(entry, done=False, why=error.message)
         finally:
             self._ledger.let_go(entry)
+        return True
 
     async def _all(self, which: Which) -> list[Entry]:
         found: list[Entry] = []
@@ -186,7 +197,8 @@ class Undo:
             return _item(entry, "refused", error.message)
         begun = await self._ledger.undo(entry, who=by.who, why=by.why)
         if begun.action is Action.COMPENSATE:
-            return Marked(begun.entry, plan, caller)
+            first = entry.state is State.SUCCEEDED and begun.entry.fence == entry.fence + 1
+            return Marked(begun.entry, plan, caller, anew=not first)
         return await self._not_begun(entry, begun)
 
     async def _not_begun(self, entry: Entry, begun: Begun) -> Item:
@@ -238,16 +250,21 @@ class Undo:
 
     async def _done_before(self, entry: Entry) -> Item:
         plan = self._plan(entry)
-        tool = "" if isinstance(plan, str) else plan.tool
+        done = await self._undo_of(entry, "" if isinstance(plan, str) else plan.tool)
+        return _item(entry, "already_undone", undo_call_id=done, stands=False)
+
+    async def _undo_of(self, entry: Entry, tool: str) -> str:
+        """The call that took it back; empty where none is known to have."""
         which = Which(
-            tenant=entry.tenant, tool=tool, of=entry.call_id, since_ns=entry.started_ns, limit=10
+            tenant=entry.tenant,
+            tool=tool,
+            of=entry.call_id,
+            since_ns=entry.started_ns,
+            states=frozenset({State.SUCCEEDED}),
+            limit=10,
         )
-        done = (
-            one.call_id
-            for one in await self._ledger.search(which)
-            if one.undo_of and one.state is State.SUCCEEDED
-        )
-        return _item(entry, "already_undone", undo_call_id=next(done, ""), stands=False)
+        done = (one.call_id for one in await self._ledger.search(which) if one.undo_of)
+        return next(done, "")
 
     async def _probed(self, entry: Entry) -> Entry:
         """An unknown one, as its probe knows it."""
@@ -260,9 +277,16 @@ class Undo:
         return await self._ledger.find(entry.tenant, entry.call_id) or entry
 
     async def _compensated(self, marked: Marked) -> Item:
-        """Call the compensation, and say how it ended."""
-        entry, plan, caller = marked
+        """Call the compensation, and say how it ended.
+
+        Whoever stops waiting for it cannot tell: it stays marked, and is gone on with.
+        """
+        entry, plan, caller, anew = marked
         try:
+            done = await self._undo_of(entry, plan.tool) if anew else ""
+            if done:
+                await self._ended(entry, "undone", "")
+                return _item(entry, "undone", undo_call_id=done, stands=False)
             output = await self._perform(
                 plan.tool,
                 plan.args,
@@ -270,10 +294,6 @@ class Undo:
                 turn=recalled.turn_of(entry),
                 asked=Asked(undo_of=entry.call_id),
             )
-        except asyncio.CancelledError:
-            why = "It was stopped; begin it again."
-            await self._late.finish(self._ended(entry, "failed", why), _PATIENCE)
-            raise
         except StoreError as error:
             away = await self._late.finish(self._ended(entry, "failed", error.message), _PATIENCE)
             if away is None:
@@ -293,19 +313,31 @@ class Undo:
         if not held:
             log.warning("the undo of call %s was given up as lost by others", entry.call_id)
 
-    async def _comes_later(self, entry: Entry) -> bool:
-        """Whether an effect that began after it is still to be taken back, so that it waits."""
+    async def _latest(self, entry: Entry) -> Entry | None:
+        """What is to be taken back next, of the same owner's turn group or chain."""
         if not (entry.turn_group or entry.chain):
-            return False
+            found = await self._ledger.find(entry.tenant, entry.call_id)
+            return found if found is not None and found.state is State.COMPENSATING else None
         which = Which(
             tenant=entry.tenant,
             turn_group=entry.turn_group,
-            chain=entry.chain,
+            chain="" if entry.turn_group else entry.chain,
+            scope=owner_in(entry.scope),
             states=frozenset({State.COMPENSATING}),
-            limit=_PAGE,
+            limit=1,
         )
-        others: Sequence[Entry] = await self._ledger.search(which)
-        return any(one.started_ns > entry.started_ns for one in others)
+        return next(iter(await self._ledger.search(which)), None)
+
+
+def _nothing(turn_group: str, chain: str) -> CallNotFound:
+    if turn_group:
+        return CallNotFound(turn_group, "turn group with side effects")
+    return CallNotFound(
+        chain,
+        "chain with side effects",
+        "Steps that were answered from the record (`cached`) belong to the chain that ran them "
+        "first: take them back by their call_id.",
+    )
 
 
 def _outcome(entry: Entry, output: Output) -> Item:

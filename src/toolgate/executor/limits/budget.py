@@ -1,27 +1,27 @@
 """Budgets: a call holds what it costs before it runs, and spends it, or gives it back.
 
-What is refused, replayed, waits for a person or is on record as failed costs nothing. What has
-succeeded costs, and so does what nobody knows the end of.
+What is refused, replayed or waits for a person costs nothing, nor does what says itself that it
+did not happen. What has succeeded costs, and so does a side effect that began and did not say so.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from toolgate import clock
-from toolgate.call import Call, Charge, Output
+from toolgate.call import PLAINLY, Call, Charge, Output
 from toolgate.crash import crash_here
 from toolgate.errors import StoreError, StoreUnavailable
 from toolgate.executor.aside import whole
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.limits.costs import Price, known, prices, real
 from toolgate.executor.limits.purses import Purses
-from toolgate.executor.outcome import outcome
+from toolgate.executor.outcome import is_paid
 from toolgate.executor.resilience.deadline import is_overdue
 from toolgate.ledger.budget import end_of, period_of
 from toolgate.ledger.purse import Purse
-from toolgate.ledger.state import State
 from toolgate.spec.cost import CALLS, UNIT
 from toolgate.spec.effect import Effect
 from toolgate.spec.shape import DECLARED
@@ -74,7 +74,49 @@ class _Hold(NamedTuple):
     purse: Purse
     amount: int
     price: Price
-    on_record: bool
+    # Where the journal writes what it cost.
+    charge: Charge | None
+
+
+class _Held:
+    """All that one call holds."""
+
+    def __init__(self, holds: list[_Hold], take: Callable[[], Awaitable[list[_Hold]]]) -> None:
+        self._holds = holds
+        self._take = take
+
+    def call(self, call: Call) -> Call:
+        """The call, with what its end on record costs."""
+        charges = tuple(one.charge for one in self._holds if one.charge is not None)
+        waits = self if call.asked.wait_s else None
+        if not charges and waits is None:
+            return call
+        return msgspec.structs.replace(call, charges=charges, hold=waits)
+
+    def let_go(self) -> None:
+        """Nobody waits for what a person may never agree to."""
+        self.settle(spent=False)
+        self._holds = []
+
+    async def again(self, call: Call) -> Call:
+        """Out of the purses as they are now."""
+        self._holds = await self._take()
+        return self.call(call)
+
+    def settle(self, *, spent: bool, name: str = "", data: Any = None) -> None:
+        """What the journal writes is settled when that is written, and by what it says."""
+        for one in self._holds:
+            if one.charge is not None and one.charge.taken:
+                continue
+            if not spent:
+                one.purse.give_back(one.amount)
+                continue
+            at = one.price.result if data is not None else ""
+            amount = real(name, at, one.amount, data)
+            if one.charge is not None:
+                one.purse.spent_on_record(one.amount, amount)
+            else:
+                one.purse.spend(one.amount, amount)
 
 
 class Budget(Extension):
@@ -88,11 +130,14 @@ class Budget(Extension):
         world: Callable[[], World],
         *,
         default_plan: str,
+        always_asks: bool = False,
         now_ns: Callable[[], int] = clock.monotonic_ns,
     ) -> None:
+        """`always_asks`: a person agrees to every call, also to reads."""
         self._purses = purses
         self._world = world
         self._plan = default_plan
+        self._always_asks = always_asks
         self._now_ns = now_ns
         self._seen: World | None = None
         self._accounts: dict[str, _Account] = {}
@@ -101,6 +146,7 @@ class Budget(Extension):
     def link(self, inner: Handler) -> Handler:
         """A read without costs of its own takes one call from its purse; others go a longer way."""
         accounts, world_now, now_ns = self._accounts, self._world, self._now_ns
+        asks = self._always_asks
         counted, light, heavy = _counted(inner), _light(inner), self._heavy(inner)
 
         # Not a coroutine of its own: the one that is chosen waits for the tool.
@@ -115,7 +161,13 @@ class Budget(Extension):
                 or account.calls.closed
             ):
                 account = self._account(grant.caller.tenant, call.started_ns)
-            if spec.costs or spec.effect is not Effect.PURE:
+            if (
+                spec.costs
+                or spec.effect is not Effect.PURE
+                or asks
+                or grant.needs_a_person
+                or (call.asked is not PLAINLY and call.asked.wait_s)
+            ):
                 return heavy(call, account)
             purse = account.calls
             if purse.most is None:
@@ -126,22 +178,21 @@ class Budget(Extension):
 
     def _heavy(self, inner: Handler) -> Callable[[Call, _Account], Coroutine[Any, Any, Output]]:
         async def run(call: Call, account: _Account) -> Output:
-            holds = await self._hold(call, account)
+            held = _Held(await self._hold(call, account), partial(self._hold_again, call))
             crash_here("CP3")
-            charges = tuple(
-                Charge(one.purse.id, one.amount, one.price.result) for one in holds if one.on_record
-            )
             try:
-                output = await inner(
-                    msgspec.structs.replace(call, charges=charges) if charges else call
-                )
+                output = await inner(held.call(call))
             except BaseException as error:
-                _settle(call, holds, spent=_costs(call, error))
+                held.settle(spent=_costs(call, error))
                 raise
-            _settle(call, holds, spent=_ran(call, output), data=whole(output))
+            spent = _ran(call, output, asked=self._always_asks or call.grant.needs_a_person)
+            held.settle(spent=spent, name=call.grant.spec.name, data=whole(output))
             return output
 
         return run
+
+    async def _hold_again(self, call: Call) -> list[_Hold]:
+        return await self._hold(call, self._account(call.grant.caller.tenant, call.started_ns))
 
     async def _hold(self, call: Call, account: _Account) -> list[_Hold]:
         """All that it costs, or nothing of it."""
@@ -156,8 +207,11 @@ class Budget(Extension):
         try:
             for purse, amount, price in wanted:
                 await self._purses.take(purse, amount)
-                on_record = spec.effect is not Effect.PURE and purse.most is not None
-                holds.append(_Hold(purse, amount, price, on_record))
+                charge = None
+                if spec.effect is not Effect.PURE and purse.most is not None:
+                    paid = partial(purse.spent_on_record, amount)
+                    charge = Charge(purse.id, amount, price.result, paid)
+                holds.append(_Hold(purse, amount, price, charge))
         except BaseException as error:
             for one in holds:
                 one.purse.give_back(one.amount)
@@ -230,30 +284,19 @@ def _light(inner: Handler) -> Callable[[Call, Purse], Coroutine[Any, Any, Output
     return run
 
 
-def _settle(call: Call, holds: list[_Hold], *, spent: bool, data: Any = None) -> None:
-    for one in holds:
-        if not spent:
-            one.purse.give_back(one.amount)
-            continue
-        at = one.price.result if data is not None else ""
-        amount = real(call.grant.spec.name, at, one.amount, data)
-        if one.on_record:
-            one.purse.spent_on_record(one.amount, amount)
-        else:
-            one.purse.spend(one.amount, amount)
-
-
 def _costs(call: Call, error: BaseException) -> bool:
-    """As it is on record: what is known not to have happened costs nothing."""
+    """As it is on record."""
     if isinstance(error, StoreError):
         # It could not be put on record, so it was not begun.
         return False
-    return outcome(call.grant.spec.effect, error) is not State.FAILED
+    return is_paid(call.grant.spec.effect, error)
 
 
-def _ran(call: Call, output: Output) -> bool:
+def _ran(call: Call, output: Output, *, asked: bool) -> bool:
     """Whether the tool ran for this call, and not for an earlier one."""
     if output.call_id == call.id:
         return not output.cached
-    # A key whose first call failed runs again under that call's id.
-    return call.grant.spec.effect is not Effect.PURE and bool(output.call_id) and not output.cached
+    # A key whose first call failed runs again under that call's id, and what a person agreed to
+    # under the id that it waited by.
+    may_differ = asked or call.grant.spec.effect is not Effect.PURE
+    return may_differ and bool(output.call_id) and not output.cached

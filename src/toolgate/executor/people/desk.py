@@ -84,8 +84,13 @@ class Desk:
         are too long for a list have to be looked at whole; `seen` is the code shown with them.
         """
         approval = await self._decidable(id_, _decider(by))
+        if seen and seen != code_of(approval):
+            raise InvalidRequest(
+                f"{seen[:40]!r} is not the code that is shown with these arguments: look at them "
+                f"with `toolgate approvals show {approval.id}`. Nothing was approved."
+            )
         length = len(shown(approval.args))
-        if length > MOST_SHOWN and seen != code_of(approval):
+        if length > MOST_SHOWN and not seen:
             raise InvalidRequest(
                 f"The arguments have {length:,} characters, and were not looked at whole: "
                 f"`toolgate approvals show {approval.id}` shows them with a code; give it as "

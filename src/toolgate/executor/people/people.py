@@ -43,7 +43,14 @@ class People:
         self._decided = Decided()
         self.desk = Desk(approvals, decided=self._decided, bus=self.bus)
 
-    def ask(self, redactor: Redactor = PLAIN) -> tuple[Extension, ...]:
+    @property
+    def always(self) -> bool:
+        """Whether a person is asked about every call."""
+        return self._mode == "always"
+
+    def ask(
+        self, redactor: Redactor = PLAIN, recorded: set[str] | None = None
+    ) -> tuple[Extension, ...]:
         """Nothing, where nobody is ever asked."""
         if self._mode == "never":
             return ()
@@ -56,10 +63,11 @@ class People:
                 decided=self._decided,
                 bus=self.bus,
                 redactor=redactor,
+                recorded=recorded,
             ),
         )
 
-    def supersede(self, journal: Journal) -> Extension:
+    def supersede(self, journal: Journal) -> Supersede:
         """The link before what cannot be taken back."""
         return Supersede(journal, self._policy)
 

@@ -1,4 +1,8 @@
-"""Immediately before what cannot be taken back: whether newer messages wait, and what then."""
+"""Immediately before what cannot be taken back: whether newer messages wait, and what then.
+
+The question stands before the record, so that what newer messages hold up is never begun. A call
+that has waited since then, for a place or for the store, is asked about once more.
+"""
 
 import asyncio
 import inspect
@@ -7,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from toolgate import clock
 from toolgate.call import Call, Caller, Output, Turn
 from toolgate.errors import InvalidRequest, Superseded
 from toolgate.executor.extension import Extension, Handler
@@ -16,6 +21,9 @@ from toolgate.ledger.journal import Journal
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
 from toolgate.tenancy.capsule import NewerMessages
+
+# A call that gets from its first question to its tool within this has not waited.
+_AT_ONCE_NS = 100_000_000
 
 
 class Supersede(Extension):
@@ -47,32 +55,54 @@ class Supersede(Extension):
 
     def _ahead(self, inner: Handler) -> Callable[[Call, Turn], Coroutine[Any, Any, Output]]:
         async def run(call: Call, turn: Turn) -> Output:
-            if await _asked(call, turn):
-                match self._policy(call.caller):
-                    case NewerMessages.SUPERSEDE:
-                        raise self._superseded(call)
-                    case NewerMessages.ABSORB:
-                        if turn.absorb_messages is None:
-                            raise self._superseded(call)
-                        await _answered(call, "absorb_messages", turn.absorb_messages)
-                    case NewerMessages.FORCE_COMPLETE | NewerMessages.QUEUE:
-                        # Goes on; the newer message belongs to what comes after.
-                        pass
+            if await self._comes_first(call, turn):
+                raise self._noted(call)
             return await inner(call)
 
         return run
 
-    def _superseded(self, call: Call) -> Superseded:
+    async def again(self, call: Call, *, waited: bool) -> None:
+        """Behind the last wait: nothing, or `Superseded`. Whose intent is on record ends there."""
+        turn = call.turn
+        if turn is None or turn.has_pending_messages is None or not call.may_start:
+            return
+        if not waited and clock.monotonic_ns() - call.began_ns < _AT_ONCE_NS:
+            return
+        if await self._comes_first(call, turn):
+            raise _superseded(call)
+
+    async def _comes_first(self, call: Call, turn: Turn) -> bool:
+        """Whether newer messages wait that this call has to wait for."""
+        if not await _asked(call, turn):
+            return False
+        match self._policy(call.caller):
+            case NewerMessages.SUPERSEDE:
+                return True
+            case NewerMessages.ABSORB:
+                if turn.absorb_messages is None:
+                    return True
+                await _answered(call, "absorb_messages", turn.absorb_messages)
+            case NewerMessages.FORCE_COMPLETE | NewerMessages.QUEUE:
+                # Goes on; the newer message belongs to what comes after.
+                pass
+        return False
+
+    def _noted(self, call: Call) -> Superseded:
         """On record, and what its caller is told."""
-        error = Superseded(
-            f"Newer messages came before {call.spec.name!r}, which cannot be taken back. Nothing "
-            "ran: read them first."
-        )
+        error = _superseded(call)
         entry = entries.plain_entry(call, entries.written(call), State.STARTED)
         closed = entries.ended(entry, call, error)
         self._journal.note(msgspec.structs.replace(closed, state=State.SUPERSEDED))
-        error.call_id = call.id
         return error
+
+
+def _superseded(call: Call) -> Superseded:
+    error = Superseded(
+        f"Newer messages came before {call.spec.name!r}, which cannot be taken back. Nothing "
+        "ran: read them first."
+    )
+    error.call_id = call.id
+    return error
 
 
 async def _asked(call: Call, turn: Turn) -> bool:

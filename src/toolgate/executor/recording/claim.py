@@ -1,6 +1,8 @@
 """Which calls are the same piece of business: the key, whose it is, and what it was used for."""
 
 import math
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import cast
 
 import msgspec
@@ -10,7 +12,7 @@ from toolgate.call import Call
 from toolgate.errors import InvalidRequest
 from toolgate.ledger.history import owner_of
 from toolgate.spec.document import sha256
-from toolgate.spec.secret import secret_names
+from toolgate.spec.redactor import PLAIN, Redactor
 
 _MOST_KEY = 255
 _MOST_WAIT = 600
@@ -46,21 +48,44 @@ def check_wait(seconds: object) -> float:
     return float(cast("float", seconds))
 
 
-def claim_of(call: Call, raw: bytes) -> Claim:
-    """The call's claim; `raw` is its arguments as JSON."""
+def claim_of(call: Call, raw: bytes, redactor: Redactor = PLAIN) -> Claim:
+    """The call's claim, which holds no secret; `raw` is its arguments as JSON."""
     spec, owner = call.grant.spec, owner_of(call.grant.caller)
     args = canonical_args(raw)
     if call.asked.undo_of:
         # One undo for each call, whatever its tool has become since the first attempt.
         taking_back = sha256(b"\0".join((spec.name.encode(), args)))
         return Claim(f"{owner}/undo", call.asked.undo_of, taking_back)
+    defaults = _defaults(spec.input_schema.raw)
+    if any(name not in call.args for name in defaults):
+        # The tool fills them in itself: written out or left out, it is the same call.
+        args = canonical_args(orjson.dumps({**defaults, **orjson.loads(raw)}))
     digest = sha256(b"\0".join((spec.name.encode(), spec.fingerprint.encode(), args)))
     if call.asked.key:
-        return Claim(f"{owner}/key", call.asked.key, digest)
+        return Claim(f"{owner}/key", _without_secrets(call.asked.key, redactor), digest)
     if call.turn is None:
         return Claim(f"{owner}/call", "", digest)
-    business = _business_key(call) if spec.idempotency_key else sha256(args)[7:39]
+    business = _business_key(call, defaults) if spec.idempotency_key else sha256(args)[7:39]
     return Claim(f"{owner}/turn", f"{spec.name}:{business}:turn_group:{call.turn.group}", digest)
+
+
+@lru_cache(maxsize=1_024)
+def _defaults(schema: bytes) -> dict[str, object]:
+    """What the schema says of arguments that are left out; only of those at the top."""
+    document: object = orjson.loads(schema)
+    listed = cast("dict[str, object]", document).get("properties") if _is_dict(document) else None
+    if not isinstance(listed, dict):
+        return {}
+    properties = cast("dict[str, object]", listed)
+    return {
+        name: cast("dict[str, object]", of)["default"]
+        for name, of in properties.items()
+        if isinstance(of, dict) and "default" in of
+    }
+
+
+def _is_dict(value: object) -> bool:
+    return isinstance(value, dict)
 
 
 def canonical_args(raw: bytes) -> bytes:
@@ -81,17 +106,21 @@ def _whole(value: object) -> object:
     return value
 
 
-def _business_key(call: Call) -> str:
-    spec = call.grant.spec
-    hidden = secret_names(spec.input_schema.raw)
-    words: list[str] = []
-    for field in spec.idempotency_key:
-        word = _word(_whole(call.args.get(field, "")))
-        if hidden is None or field in hidden:
-            word = sha256(word.encode())[7:39]
-        # Escaped, so that no two lists of values make the same key.
-        words.append(word.replace("%", "%25").replace(":", "%3A"))
-    return ":".join(words)
+def _business_key(call: Call, defaults: Mapping[str, object]) -> str:
+    """A digest of the values that name the business, whatever they are.
+
+    They may hold secrets that no schema marks, and be longer than a key can be.
+    """
+    given = {**defaults, **call.args}
+    words = (_word(_whole(given.get(field, ""))) for field in call.grant.spec.idempotency_key)
+    # Escaped, so that no two lists of values make the same key.
+    together = ":".join([word.replace("%", "%25").replace(":", "%3A") for word in words])
+    return sha256(together.encode("utf-8", "backslashreplace"))[7:39]
+
+
+def _without_secrets(key: str, redactor: Redactor) -> str:
+    """A caller's own key, or its digest where it holds a secret."""
+    return key if redactor.text(key) == key else sha256(key.encode())
 
 
 def _word(value: object) -> str:

@@ -11,7 +11,7 @@ from toolgate.errors import InvalidArguments, TimedOut, ToolError, ToolgateError
 from toolgate.executor.aside import Aside, whole
 from toolgate.executor.limits import costs
 from toolgate.executor.mapping import UnmappedError, filled
-from toolgate.executor.outcome import outcome
+from toolgate.executor.outcome import is_paid, outcome
 from toolgate.executor.recording.claim import claim_of
 from toolgate.executor.resilience.deadline import is_overdue
 from toolgate.ledger.entry import Entry
@@ -83,7 +83,7 @@ def intent(call: Call, raw: bytes, redactor: Redactor = PLAIN) -> Entry:
     """A side effect before it happens: its claim, and its arguments without their secrets."""
     grant, turn, asked = call.grant, call.turn, call.asked
     caller, spec = grant.caller, grant.spec
-    claim = claim_of(call, raw)
+    claim = claim_of(call, raw, redactor)
     shown = without_secrets(spec.input_schema.raw, call.args)
     kept = redactor.raw(raw if shown is call.args else orjson.dumps(shown))
     # At once, not as a changed plain one: there are many fields to copy.
@@ -177,14 +177,20 @@ def answered(entry: Entry, call: Call) -> Entry:
     )
 
 
+def untried(entry: Entry, call: Call, error: BaseException) -> Entry:
+    """The entry of a call that was given up before anything was tried: it costs nothing."""
+    closed = ended(entry, call, error)
+    return msgspec.structs.replace(closed, state=State.FAILED, charges=())
+
+
 def ended(entry: Entry, call: Call, error: BaseException | None) -> Entry:
     """The entry at its end."""
-    state, code, message = State.SUCCEEDED, "", ""
+    state, code, message, paid = State.SUCCEEDED, "", "", True
     if error is not None:
-        state = outcome(entry.effect, error)
+        state, paid = outcome(entry.effect, error), is_paid(entry.effect, error)
         if state is State.FAILED and entry.fence > 1 and entry.recovery is Recovery.KEYED:
             # That this attempt did nothing says nothing about the one before it.
-            state = State.UNKNOWN
+            state, paid = State.UNKNOWN, True
         if isinstance(error, InvalidArguments):
             # Its words show the arguments, which are not kept.
             code, message = error.code, "The arguments were refused."
@@ -202,8 +208,7 @@ def ended(entry: Entry, call: Call, error: BaseException | None) -> Entry:
         error_code=code,
         error_message=message,
         duration_ns=clock.monotonic_ns() - call.began_ns,
-        # What is known not to have happened costs nothing.
-        charges=() if state is State.FAILED else costs.held(call.charges) or entry.charges,
+        charges=(costs.held(call.charges) or entry.charges) if paid else (),
     )
 
 

@@ -12,6 +12,7 @@ from toolgate.crash import crash_here
 from toolgate.errors import ApprovalPending, ExecutionFailed, StoreUnavailable
 from toolgate.executor.answer import answer
 from toolgate.executor.extension import Extension, Handler
+from toolgate.executor.limits import costs
 from toolgate.executor.recording import entries
 from toolgate.executor.recording.late import Late
 from toolgate.executor.recording.replay import conflict, in_progress, replayed
@@ -101,7 +102,7 @@ class Record(Extension):
             if begun.action not in {Action.RUN, Action.AGAIN}:
                 return _answered(call, begun)
             crash_here("CP5")
-            entry, asked_id = begun.entry, call.id
+            entry, asked_id = begun.entry, call.came_as or call.id
             call = msgspec.structs.replace(
                 call, id=entry.call_id, downstream_key=entries.downstream_key(entry)
             )
@@ -130,9 +131,7 @@ class Record(Extension):
         try:
             await self._told(call, entry)
         except asyncio.CancelledError as error:
-            # Nothing was tried yet.
-            closed = msgspec.structs.replace(entries.ended(entry, call, error), state=State.FAILED)
-            await self._end(call, closed, _PATIENCE)
+            await self._end(call, entries.untried(entry, call, error), _PATIENCE)
             raise
         try:
             output = await inner(call)
@@ -166,11 +165,10 @@ class Record(Extension):
             return await self._twins.begin(call, intent)
         except asyncio.CancelledError as error:
             # The intent may be on record, but nothing was tried.
-            closed = entries.ended(intent, call, error)
-            closed = msgspec.structs.replace(closed, state=State.FAILED, fence=1, charges=())
-            ended = await self._end(call, closed, _PATIENCE)
+            closed = entries.untried(msgspec.structs.replace(intent, fence=1), call, error)
+            ended = await self._end(call, closed, _PATIENCE, self._twins.left(call))
             if ended is None or ended.accepted:
-                self._known(call.id)
+                self._known(call.came_as or call.id)
             if is_overdue(error):
                 raise StoreUnavailable(
                     f"The store did not take the record of {call.spec.name!r} in time, so "
@@ -182,12 +180,30 @@ class Record(Extension):
         if self._recorded is not None:
             self._recorded.add(call_id)
 
-    async def _end(self, call: Call, entry: Entry, patience: float | None = None) -> Ended | None:
-        """Write the outcome, also when the caller has gone away; `None` if that failed."""
+    async def _end(
+        self,
+        call: Call,
+        entry: Entry,
+        patience: float | None = None,
+        claiming: "asyncio.Task[Begun] | None" = None,
+    ) -> Ended | None:
+        """Write the outcome, also when the caller has gone away; `None` if that failed.
+
+        `claiming`: it may be going on under the id that it waited by.
+        """
         ended: list[Ended] = []
+        costs.take(call.charges)
 
         async def write() -> None:
-            ended.append(await self._journal.end(entry))
+            nonlocal entry
+            try:
+                if claiming is not None:
+                    entry = _as_begun(await claiming, entry)
+                ended.append(await self._journal.end(entry))
+            finally:
+                # Also behind a caller who has gone away. Where it could not be written, whoever
+                # finds the call charges it.
+                costs.settle(call.charges, entry.charges)
 
         error = await self._late.finish(write(), patience)
         if error is not None:
@@ -205,13 +221,27 @@ class Record(Extension):
             await self._tell(call, entry)
 
 
+def _as_begun(begun: Begun, closed: Entry) -> Entry:
+    """The end of a claim whose caller went away, as that of the call which it began."""
+    if begun.action not in {Action.RUN, Action.AGAIN}:
+        return closed
+    return msgspec.structs.replace(
+        begun.entry,
+        state=closed.state,
+        error_code=closed.error_code,
+        error_message=closed.error_message,
+        duration_ns=closed.duration_ns,
+        charges=closed.charges,
+    )
+
+
 def _answered(call: Call, begun: Begun) -> Output:
     """What is said where this call is not the one that runs."""
     match begun.action:
         case Action.REPLAY | Action.PARK:
             return replayed(begun.entry)
         case Action.CONFLICT:
-            raise conflict(begun.entry)
+            raise conflict(begun.entry, call.spec)
         case Action.WAIT:
             raise in_progress(begun.entry)
         case _:

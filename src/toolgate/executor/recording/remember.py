@@ -50,7 +50,7 @@ class Remember(Extension):
 
         # Not a coroutine of its own: a call that is not kept does not pay for one.
         def run(call: Call) -> Coroutine[Any, Any, Output]:
-            if not wanted() or (call.turn is None and not call.grant.caller.session):
+            if (call.turn is None and not call.grant.caller.session) or not wanted():
                 return inner(call)
             return behind(call) if call.grant.spec.effect is Effect.PURE else ahead(call)
 

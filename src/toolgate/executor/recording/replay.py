@@ -4,6 +4,7 @@ import msgspec
 
 from toolgate.call import Failure, Output
 from toolgate.errors import (
+    ApprovalPending,
     IdempotencyConflict,
     InProgress,
     StoreMismatch,
@@ -11,6 +12,7 @@ from toolgate.errors import (
 )
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
+from toolgate.spec.tool import ToolSpec
 
 _decode = msgspec.json.Decoder(Output).decode
 _UNDONE = frozenset({State.COMPENSATING, State.COMPENSATED})
@@ -48,12 +50,31 @@ def replayed(entry: Entry) -> Output:
             f"{entry.tool!r} was begun, and nobody saw how it ended. It is not run again by "
             "itself: check what it did, or ask an operator to settle it.",
         )
+    if entry.state is State.WAITING:
+        # Nothing answers for a key before it has begun, but a call that an operator runs again.
+        return _told(
+            entry,
+            "pending_approval",
+            ApprovalPending.code,
+            f"{entry.tool!r} is run again by an operator, and waits for a person. It is not begun "
+            "a second time: ask for its result later.",
+        )
     code = entry.error_code or ToolgateError.code
     return _told(entry, "error", code, entry.error_message or "It did not happen.")
 
 
-def conflict(entry: Entry) -> IdempotencyConflict:
-    """The key was used, for something else."""
+def conflict(entry: Entry, spec: ToolSpec) -> IdempotencyConflict:
+    """The key was used, for something else. Who sent none is told what it was made of."""
+    if entry.scope.endswith("/turn"):
+        fields = ", ".join(map(repr, spec.idempotency_key))
+        same = f" with the same {fields}" if fields else ""
+        return IdempotencyConflict(
+            f"In this turn {entry.tool!r} was called already{same}, but with other arguments or "
+            "another definition. It is done once in a turn, so nothing ran: send the same "
+            "arguments to get its result, or do this in a new turn.",
+            call_id=entry.call_id,
+            idempotency_fields=list(spec.idempotency_key),
+        )
     return IdempotencyConflict(
         f"The idempotency key of this call belongs to another call of {entry.tool!r}, with other "
         "arguments or another definition. Nothing ran: use a new key, or send the same call.",

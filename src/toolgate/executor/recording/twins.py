@@ -22,6 +22,8 @@ class Twins:
         self._journal = journal
         self._wait = wait
         self._running: dict[str, asyncio.Event] = {}
+        # Claims that are being made, and whose callers have gone away.
+        self._claiming: dict[str, asyncio.Task[Begun]] = {}
 
     async def begin(self, call: Call, intent: Entry) -> Begun:
         """The claim; a twin that runs is waited for as long as the caller likes."""
@@ -30,7 +32,11 @@ class Twins:
         until_ns = min(call.until_ns, clock.monotonic_ns() + round(wait * 1e9))
         pause = _SOON
         while True:
-            begun = await self._journal.begin(intent, may_start=call.may_start)
+            begun = await (
+                self._agreed(call, intent)
+                if call.approval
+                else self._journal.begin(intent, may_start=call.may_start)
+            )
             if begun.action in {Action.RUN, Action.AGAIN}:
                 self.owned(begun.entry)
             if begun.action is not Action.WAIT:
@@ -46,6 +52,19 @@ class Twins:
                 if twin is not None and _looks_lost(twin):
                     # The store knows for sure, and says whose it is now.
                     break
+
+    def left(self, call: Call) -> "asyncio.Task[Begun] | None":
+        """The claim that was being made when its caller went away."""
+        return self._claiming.pop(call.id, None)
+
+    async def _agreed(self, call: Call, intent: Entry) -> Begun:
+        """With an approval: the store says which call goes on, also when nobody waits for it."""
+        claiming = asyncio.ensure_future(self._journal.begin(intent, may_start=call.may_start))
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            self._claiming[call.id] = claiming
+            raise
 
     def owned(self, entry: Entry) -> None:
         """It runs here from now on."""

@@ -2,18 +2,28 @@
 
 import asyncio
 from collections import OrderedDict, deque
+from typing import Protocol
 
 from toolgate import clock
 from toolgate.call import Call, Output
 from toolgate.errors import Overloaded
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.resilience.deadline import depth, is_overdue, out_of_time
+from toolgate.spec.effect import Effect
 
 # How fast the usual duration of a tool follows what is seen, and how fast it is doubted.
 _FOLLOW = 0.2
 _DOUBT = 0.9
 # So many times the usual duration has to be left: half of all calls take longer than usual.
 _MARGIN = 2.0
+
+
+class Behind(Protocol):
+    """What an irreversible call is asked once it has its place; it raises where it must not run."""
+
+    async def __call__(self, call: Call, *, waited: bool) -> None:
+        """`waited`: whether it had to wait for its place."""
+        ...
 
 
 class Bulkhead(Extension):
@@ -25,14 +35,17 @@ class Bulkhead(Extension):
 
     priority = 480
 
-    def __init__(self, *, concurrency: int = 64, waiting: int = 1_000) -> None:
+    def __init__(
+        self, *, concurrency: int = 64, waiting: int = 1_000, behind: Behind | None = None
+    ) -> None:
+        self._behind = behind
         self._concurrency = concurrency
         self._waiting = waiting
         self._lanes: dict[str, _Lane] = {}
 
     def link(self, inner: Handler) -> Handler:
         """Where there is room, a place costs two sums."""
-        lanes = self._lanes
+        lanes, behind, irreversible = self._lanes, self._behind, Effect.IRREVERSIBLE
 
         async def run(call: Call) -> Output:
             spec = call.grant.spec
@@ -50,6 +63,8 @@ class Bulkhead(Extension):
                 await lane.turn(call)
                 began_ns = clock.monotonic_ns()
             try:
+                if spec.effect is irreversible and call.turn is not None and behind is not None:
+                    await behind(call, waited=began_ns != 0)
                 return await inner(call)
             finally:
                 lane.leave(name, began_ns)
@@ -69,7 +84,8 @@ class _Waiter:
     __slots__ = ("place", "until_ns")
 
     def __init__(self, until_ns: int) -> None:
-        self.place: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        # Whether it has one; `None`: another tenant's call waits in its stead.
+        self.place: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
         self.until_ns = until_ns
 
 
@@ -115,6 +131,8 @@ class _Lane:
             if is_overdue(error):
                 raise out_of_time(call) from None
             raise
+        if has_place is None:
+            raise _overloaded(name)
         if not has_place:
             raise out_of_time(call)
 
@@ -137,17 +155,49 @@ class _Lane:
 
     def _admit(self, call: Call) -> None:
         """Refuse at once what would wait in vain, or keep others from waiting."""
-        name = call.spec.name
-        ahead = self._queued.get(name, 0)
-        if ahead >= self._most_waiting_each or self._all_queued >= self._most_waiting:
-            raise _overloaded(name)
+        name, tenant = call.spec.name, call.caller.tenant
         usual = self._usual_ns.get(name)
         if usual is not None:
-            expected = _MARGIN * usual * (ahead / self.each + 1)
+            expected = _MARGIN * usual * (self._ahead(tenant, name) / self.each + 1)
             if clock.monotonic_ns() + expected > call.until_ns:
                 # A guess that nothing gets past could never be corrected.
                 self._usual_ns[name] = usual * _DOUBT
                 raise _overloaded(name)
+        if self._queued.get(name, 0) >= self._most_waiting_each:
+            self._make_room(tenant, name, only=name)
+        elif self._all_queued >= self._most_waiting:
+            self._make_room(tenant, name)
+
+    def _ahead(self, tenant: str, name: str) -> int:
+        """How many of the tool run before the tenant's next: it takes turns with the others."""
+        mine = self._length(tenant, name)
+        return mine + sum(
+            min(self._length(other, name), mine + 1) for other in self._queues if other != tenant
+        )
+
+    def _make_room(self, tenant: str, name: str, only: str | None = None) -> None:
+        """All places in the queue, or in the tool's part of it, are taken.
+
+        The tenant that has the most gives its last to one that has less; else it is refused.
+        """
+        crowd = max(self._queues, key=lambda one: self._length(one, only), default=tenant)
+        if self._length(crowd, only) <= self._length(tenant, only) + 1:
+            raise _overloaded(name)
+        tools = self._queues[crowd]
+        longest = only or max(tools, key=lambda one: len(tools[one]))
+        waiter = tools[longest].pop()
+        self._forget(crowd, longest)
+        if not waiter.place.done():
+            waiter.place.set_result(None)
+
+    def _length(self, tenant: str, name: str | None) -> int:
+        """How many calls of a tenant wait: of one tool, or of all."""
+        tools = self._queues.get(tenant)
+        if tools is None:
+            return 0
+        if name is not None:
+            return len(tools.get(name, ()))
+        return sum(len(queue) for queue in tools.values())
 
     def _fill(self) -> None:
         now = clock.monotonic_ns()

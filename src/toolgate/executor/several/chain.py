@@ -10,6 +10,7 @@ import msgspec
 from toolgate.call import Asked, Caller, Output, Turn
 from toolgate.errors import InvalidRequest, ToolgateError, ToolNotFound
 from toolgate.executor.aftercare.probing import Perform
+from toolgate.executor.aftercare.report import Report
 from toolgate.executor.mapping import UnmappedError
 from toolgate.executor.several.refused import refused, skipped
 from toolgate.executor.several.steps import Mode, Plan, filled, waves, wrong
@@ -60,8 +61,13 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
             for one in self.steps
         ]
         if self.undone is not None:
-            told["undone"] = msgspec.to_builtins(self.undone)
+            told["undone"] = _machine(self.undone)
         return told
+
+
+def _machine(undone: Any) -> dict[str, Any]:
+    """A report, as it is told wherever something is taken back; or why there is none."""
+    return undone.to_machine() if isinstance(undone, Report) else {"ok": False, **undone}
 
 
 class Runner:

@@ -56,7 +56,8 @@ def read_steps(given: object, *, most: int) -> Plan:
 
 def wrong(index: int, what: str) -> InvalidRequest:
     """Something about one step, known before any of them ran."""
-    return InvalidRequest(f"Step {index} {what}. Nothing of the chain ran.", step=index)
+    said = what.removesuffix(".")
+    return InvalidRequest(f"Step {index} {said}. Nothing of the chain ran.", step=index)
 
 
 def _step(given: object, index: int) -> Step:

@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from typing import TypeVar
 
 from toolgate.call import Call, Grant
+from toolgate.errors import ToolgateError
 
 K = TypeVar("K", bound=tuple[Hashable, ...])
 # In seconds, and in nanoseconds below. The first ones tell calls that never wait apart.
@@ -60,6 +61,8 @@ class Meter:
         self.denied: dict[tuple[str, str], int] = {}
         # Refused by anything, by the error's code.
         self.refused: dict[tuple[str], int] = {}
+        # Further attempts, by tool.
+        self.retries: dict[tuple[str], int] = {}
         # How many tools an agent was shown the last time.
         self.discovered: dict[tuple[str], int] = {}
 
@@ -94,6 +97,10 @@ class Meter:
     def refuse(self, code: str) -> None:
         """Somebody said no."""
         self._count(self.refused, (code,))
+
+    def retry(self, call: Call, _attempt: int, _error: ToolgateError) -> None:
+        """A tool is tried once more."""
+        self._count(self.retries, (call.grant.spec.name,))
 
     def show(self, agent: str, tools: int) -> None:
         """An agent looked at its tools."""

@@ -93,20 +93,20 @@ class Trace(Extension):
             try:
                 output = await inner(call)
             except (Exception, asyncio.CancelledError) as error:
-                await self._failed(call, error, now() - call.began_ns)
+                await self._failed(call, error, now() - _began_ns(call, error))
                 raise
             took_ns = now() - call.began_ns
             grant = call.grant
             spec, caller = grant.spec, grant.caller
             series = kept.get((caller.tenant, caller.agent, spec.name)) or of(grant)
             series.statuses[output.status] += 1
-            if output.call_id == call.id and spec.effect is _PURE:
+            if output.call_id == call.id and spec.effect is _PURE and not call.asked.wait_s:
                 # As `Calls.took`, without a call.
                 series.buckets[bisect_left(bounds, took_ns)] += 1
                 series.sum_ns += took_ns
                 recorded.discard(call.id)
                 return output
-            await self._answered(call, output, took_ns)
+            await self._answered(call, output, _own_ns(call, output, took_ns))
             return output
 
         return run
@@ -120,10 +120,14 @@ class Trace(Extension):
             try:
                 output = await counted(call)
             except (Exception, asyncio.CancelledError) as error:
-                _ended(call, _status(call, error), code=_code(error))
+                took_ns = clock.monotonic_ns() - _began_ns(call, error)
+                _ended(call, _status(call, error), took_ns, code=_code(error))
                 raise
             code = "" if output.error is None else output.error.code
-            _ended(call, output.status, code=code, cached=output.cached)
+            took_ns = _own_ns(call, output, clock.monotonic_ns() - call.began_ns)
+            # Whose answer it is, where it was done before.
+            first = output.call_id if output.cached else ""
+            _ended(call, output.status, took_ns, code=code, cached=output.cached, replay_of=first)
             return output
 
         return run
@@ -239,17 +243,32 @@ def _code(error: BaseException) -> str:
     return error.code if isinstance(error, ToolgateError) else ToolgateError.code
 
 
-def _ended(call: Call, status: str, *, code: str, cached: bool = False) -> None:
-    took_ms = round((clock.monotonic_ns() - call.began_ns) / 1e6, 3)
-    error = {"error_code": code} if code else {}
+def _began_ns(call: Call, error: BaseException) -> int:
+    """When it began by itself: a person's time is not the tool's."""
+    began_ns = error.began_ns if isinstance(error, ToolgateError) else 0
+    return began_ns or call.began_ns
+
+
+def _own_ns(call: Call, output: Output, took_ns: int) -> int:
+    """How long it took by itself: a person's time is not the tool's."""
+    is_told = call.asked.wait_s and output.duration_ms and not output.cached
+    return round(output.duration_ms * 1e6) if is_told else took_ns
+
+
+def _ended(
+    call: Call, status: str, took_ns: int, *, code: str, cached: bool = False, replay_of: str = ""
+) -> None:
+    further = {"error_code": code} if code else {}
+    if replay_of:
+        further["replay_of"] = replay_of
     _tell(
         logging.INFO,
         _COMPLETED,
         call,
         status=status,
         cached=cached,
-        execution_time_ms=took_ms,
-        **error,
+        execution_time_ms=round(took_ns / 1e6, 3),
+        **further,
     )
 
 

@@ -1,7 +1,7 @@
 """Who asks for a change, and how far their key reaches: the whole house, or one tenant."""
 
 from enum import EnumMeta
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
 
@@ -10,6 +10,7 @@ from toolgate.runtime import Runtime
 from toolgate.server.request import Request
 from toolgate.tenancy import roster
 from toolgate.tenancy.keys import Role
+from toolgate.tenancy.names import words
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tenancy.world import World
 
@@ -56,6 +57,11 @@ class Desk(NamedTuple):
     def tenancy(self) -> Tenancy:
         """Where changes are made, in this admin's name and with the reason they give."""
         return self.gate.tenancy.by(self.request.key.id, self.why)
+
+    @property
+    def reason(self) -> str:
+        """Why, as the audit takes it; `InvalidRequest` for more than a line."""
+        return words("reason", self.why)
 
     @property
     def has_all(self) -> bool:
@@ -105,8 +111,10 @@ def read(fields: dict[str, Any], kind: type[T]) -> T:
 def _choices(said: str, kind: type[msgspec.Struct]) -> str:
     """What the field takes whose value is none of those."""
     for field in msgspec.structs.fields(kind):
-        if said.endswith(f"`$.{field.name}`") and isinstance(field.type, EnumMeta):
-            return f" It is one of: {', '.join(map(str, field.type))}."
+        # `Mode | None` is a field that may be left out.
+        for one in get_args(field.type) or (field.type,):
+            if said.endswith(f"`$.{field.name}`") and isinstance(one, EnumMeta):
+                return f" It is one of: {', '.join(map(str, one))}."
     return ""
 
 

@@ -68,7 +68,7 @@ async def settle(desk: Desk, given: Settled) -> Any:
     """`POST calls/{id}/settle` `{tenant, happened, why}`."""
     tenant, [call_id] = desk.need_tenant(), desk.names
     entry = await desk.gate.settling.settle(
-        tenant, call_id, happened=given.happened, who=desk.request.key.id, why=desk.why
+        tenant, call_id, happened=given.happened, who=desk.request.key.id, why=desk.reason
     )
     return shown.summary(entry)
 
@@ -76,7 +76,9 @@ async def settle(desk: Desk, given: Settled) -> Any:
 async def again(desk: Desk, _: SignedOfTenant) -> Any:
     """`POST calls/{id}/again` `{tenant, why}`: a new call, with a key of its own."""
     tenant, [call_id] = desk.need_tenant(), desk.names
-    output = await desk.gate.settling.again(tenant, call_id, who=desk.request.key.id, why=desk.why)
+    output = await desk.gate.settling.again(
+        tenant, call_id, who=desk.request.key.id, why=desk.reason
+    )
     return output.to_machine()
 
 
@@ -85,7 +87,7 @@ async def undo(desk: Desk, given: Back) -> Any:
     report = await desk.gate.undo_for(
         desk.need_tenant(),
         who=desk.request.key.id,
-        why=desk.why,
+        why=desk.reason,
         call_id=given.call_id,
         turn_group=given.turn_group,
         chain=given.chain,

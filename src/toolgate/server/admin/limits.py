@@ -1,6 +1,6 @@
 """`/v1/admin/`: budgets, rate limits, and what is used of them."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,14 +17,14 @@ class Tenant(Signed):
 
 
 class Budget(SignedOfTenant, kw_only=True):
-    """The most of a metric in a month; null takes the budget away."""
+    """The most of a metric in a month; null, or "none", takes the budget away."""
 
     metric: str
-    most: float | None
+    most: float | Literal["none", "null"] | None
 
 
 class Rate(SignedOfTenant, kw_only=True):
-    """A rate such as `600/minute`; null takes the limit away."""
+    """A rate such as `600/minute`; null, or "none", takes the limit away."""
 
     limit: str | None
     persona: str = ""
@@ -61,10 +61,11 @@ async def list_budgets(desk: Desk, _: OfTenant) -> Any:
 
 
 async def put_budget(desk: Desk, given: Budget) -> Any:
-    """`PUT budgets` `{tenant, metric, most}`."""
+    """`PUT budgets` `{tenant, metric, most}`; `most: null` takes it away."""
     tenant, before = desk.need_tenant(), desk.gate.tenancy.world
-    await desk.tenancy.set_budget(tenant, given.metric, given.most)
-    answer = {"tenant": tenant, "metric": given.metric, "most": given.most}
+    most = None if isinstance(given.most, str) else given.most
+    await desk.tenancy.set_budget(tenant, given.metric, most)
+    answer = {"tenant": tenant, "metric": given.metric, "most": most}
     return noted(answer, desk.notes(before, tenant))
 
 
@@ -78,18 +79,18 @@ async def list_limits(desk: Desk, _: OfTenant) -> Any:
 
 
 async def put_limit(desk: Desk, given: Rate) -> Any:
-    """`PUT limits` `{limit, tenant?, persona?, tool?}`."""
+    """`PUT limits` `{limit, tenant?, persona?, tool?}`; `limit: null` takes it away."""
     tenant = desk.tenant
-    if tenant and given.limit is None:
+    # As the command line takes it away.
+    limit = None if given.limit in {"none", "null"} else given.limit
+    if tenant and limit is None:
         await desk.need_on_record(tenant)
-    await desk.tenancy.set_rate_limit(
-        given.limit, tenant=tenant, persona=given.persona, tool=given.tool
-    )
+    await desk.tenancy.set_rate_limit(limit, tenant=tenant, persona=given.persona, tool=given.tool)
     return {
         "tenant": tenant,
         "persona": given.persona,
         "tool": given.tool,
-        "limit": given.limit,
+        "limit": limit,
     }
 
 

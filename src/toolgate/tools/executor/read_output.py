@@ -1,22 +1,33 @@
 """`read_output`: a piece of an output that was too large to be answered at once."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from toolgate.call import Call
-from toolgate.errors import ToolError
+from toolgate.call import Call, Caller
+from toolgate.errors import PermissionDenied, ToolError, ToolNotFound
 from toolgate.ledger.history import owner_of
 from toolgate.ledger.outputs import Outputs
 
 PREFIX = "out_"
 _PIECE = 20_000
 _MOST = 100_000
+# No output that is kept is longer.
+_LARGEST = 64 * 1024 * 1024
 # The longest character in UTF-8: a cut may stand at most one less inside it.
 _LONGEST = 4
 
 
-def read_output(outputs: Outputs) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
-    """The tool, over where outputs are kept."""
+# Raises where the caller may not call a tool today.
+May = Callable[[Caller, str], Awaitable[object]]
+
+
+def read_output(
+    outputs: Outputs, may: May | None = None
+) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
+    """The tool, over where outputs are kept.
+
+    `may` is asked about the tool that an output comes from: without it, what was kept stays.
+    """
 
     async def read_output(
         call: Call, reference: str, offset: int = 0, length: int = _PIECE
@@ -28,8 +39,10 @@ def read_output(outputs: Outputs) -> Callable[..., Coroutine[Any, Any, dict[str,
             offset: the byte to begin at; `next` of the piece before
             length: how many bytes to read
         """
-        if offset < 0 or not 1 <= length <= _MOST:
-            raise ToolError(f"An offset is 0 or more, and a length from 1 to {_MOST:,}.")
+        if not 0 <= offset <= _LARGEST or not 1 <= length <= _MOST:
+            raise ToolError(
+                f"An offset is from 0 to {_LARGEST:,}, and a length from 1 to {_MOST:,}."
+            )
         caller = call.caller
         # As many bytes more as it takes to see where characters begin and end.
         before = min(offset, _LONGEST - 1)
@@ -40,7 +53,7 @@ def read_output(outputs: Outputs) -> Callable[..., Coroutine[Any, Any, dict[str,
             offset=offset - before,
             length=before + length + _LONGEST,
         )
-        if found is None:
+        if found is None or not await _is_allowed(may, caller, found.tool):
             raise ToolError(
                 "There is no such output that you can read. It may have expired: call the tool "
                 "again, or use the reference exactly as it was given."
@@ -57,6 +70,17 @@ def read_output(outputs: Outputs) -> Callable[..., Coroutine[Any, Any, dict[str,
         }
 
     return read_output
+
+
+async def _is_allowed(may: May | None, caller: Caller, tool: str) -> bool:
+    """Whether the caller may still call what made it: what was taken away is not read later."""
+    if may is None:
+        return True
+    try:
+        await may(caller, tool)
+    except (ToolNotFound, PermissionDenied):
+        return False
+    return True
 
 
 def _digest(reference: str) -> str:

@@ -1,5 +1,8 @@
 """What once-only, approvals, budgets, outputs, events and seals need."""
 
+import hashlib
+import json
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -18,6 +21,7 @@ def upgrade() -> None:
     _outputs()
     _events()
     _seals()
+    _noted()
 
 
 def _calls() -> None:
@@ -111,6 +115,14 @@ def _calls() -> None:
         unique=False,
         sqlite_where=sa.text("chain_id <> ''"),
         postgresql_where=sa.text("chain_id <> ''"),
+    )
+    op.create_index(
+        "ix_tool_execution_log_again",
+        "tool_execution_log",
+        ["tenant_id", "again_of"],
+        unique=False,
+        sqlite_where=sa.text("again_of <> ''"),
+        postgresql_where=sa.text("again_of <> ''"),
     )
     op.create_index(
         "ix_tool_execution_log_unknown",
@@ -275,3 +287,64 @@ def _seals() -> None:
         sqlite_where=sa.text("seal IS NULL"),
         postgresql_where=sa.text("seal IS NULL"),
     )
+
+
+def _noted() -> None:
+    """What is there already gets the records that it would have now, so that none may lack one."""
+    connection = op.get_bind()
+    put = sa.text(
+        "INSERT INTO audit_log (at_ns, who, why, tenant_id, change, details) "
+        "VALUES (:at_ns, '', '', :tenant_id, :change, CAST(:details AS JSON))"
+        if connection.dialect.name == "postgresql"
+        else "INSERT INTO audit_log (at_ns, who, why, tenant_id, change, details) "
+        "VALUES (:at_ns, '', '', :tenant_id, :change, :details)"
+    )
+    for asked, noted in ((_PAGES, _page), (_ENDED, _call)):
+        for row in connection.execute(sa.text(asked)).mappings().all():
+            connection.execute(put, noted(row))
+
+
+_PAGES = "SELECT tenant_id, first_call_id, written_ns, calls, entries FROM call_pages"
+_ENDED = (
+    "SELECT call_id, tool_name, effect, tenant_id, agent_id, user_id, session_id, turn_group, "
+    "args_hash, state, decision_id, created_ns FROM tool_execution_log"
+)
+
+
+def _page(row: sa.RowMapping) -> dict[str, object]:
+    details = {
+        "calls": row["calls"],
+        "first_call_id": row["first_call_id"],
+        "sha256": hashlib.sha256(row["entries"]).hexdigest(),
+    }
+    return _record(row, row["written_ns"], "calls.page", details)
+
+
+def _call(row: sa.RowMapping) -> dict[str, object]:
+    details = {
+        "agent": row["agent_id"],
+        "args_hash": row["args_hash"],
+        "call_id": row["call_id"],
+        "decision": row["decision_id"],
+        "effect": row["effect"],
+        # Neither arguments nor a plan nor a caller's roles were kept.
+        "kept_hash": "sha256:" + hashlib.sha256(b"\0\0").hexdigest(),
+        "session": row["session_id"],
+        "state": row["state"],
+        "tool": row["tool_name"],
+        "turn_group": row["turn_group"],
+        "user": row["user_id"],
+    }
+    return _record(row, row["created_ns"], "call.ended", details)
+
+
+def _record(
+    row: sa.RowMapping, at_ns: int, change: str, details: dict[str, object]
+) -> dict[str, object]:
+    # Its digest is made when it is sealed.
+    return {
+        "at_ns": at_ns,
+        "tenant_id": row["tenant_id"],
+        "change": change,
+        "details": json.dumps(details),
+    }

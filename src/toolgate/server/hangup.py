@@ -1,0 +1,26 @@
+"""Who hangs up does not wait any more: a call of theirs that waits for a person is answered."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from toolgate.executor.people import presence
+from toolgate.server.body import Receive
+
+
+@asynccontextmanager
+async def listening(receive: Receive) -> AsyncGenerator[None]:
+    """While a call waits. One that has begun is not stopped: nobody could say how far it got."""
+    left = asyncio.Event()
+
+    async def listen() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        left.set()
+
+    listener = asyncio.create_task(listen())
+    try:
+        with presence.until(left):
+            yield
+    finally:
+        listener.cancel()

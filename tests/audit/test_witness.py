@@ -1,0 +1,206 @@
+"""What is done to calls and approvals behind the audit's back is seen."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from tests.audit.conftest import entry
+from tests.audit.test_chain import tamper, verified
+from tests.servers.postgres import Postgres as Server
+from tests.store.places import FILE, POSTGRES, fresh_url
+from toolgate import Caller, ToolError, Toolgate, Turn, tool
+from toolgate.bootstrap import connect
+from toolgate.errors import ApprovalDenied, InvalidRequest
+from toolgate.settings.execution import Toolbox
+from toolgate.settings.settings import Settings, Store
+from toolgate.spec.effect import Effect
+from toolgate.store import audit
+from toolgate.store.approvals import TableApprovals
+from toolgate.store.database import Database
+from toolgate.store.records import tool_execution_log as log
+from toolgate.store.rows import COLUMNS, row_of
+from toolgate.store.trail import TableTrail
+
+pytestmark = pytest.mark.req("O2")
+ME = Caller(tenant="acme", agent="billing", user="ann")
+TURN = Turn(group="t1")
+
+
+@tool(effect="compensatable", compensation={"tool": "refund", "args": {"id": "$args.id"}})
+def book(id: str) -> str:  # noqa: A002
+    """Book it."""
+    return id
+
+
+@tool(effect="idempotent")
+def refund(id: str) -> str:  # noqa: A002
+    """Give it back."""
+    if id == "bad":
+        raise ToolError("no")
+    return id
+
+
+@tool(effect="irreversible")
+def mail(to: str) -> str:
+    """Write to somebody: also to 'é\\0'."""
+    if to == "nobody":
+        raise ToolError("no such person")
+    if to in {"lost", "lost too"}:
+        raise RuntimeError(to)
+    return to
+
+
+@tool(effect="irreversible", requires_approval=True)
+def pay(to: str) -> str:
+    """Pay somebody."""
+    return to
+
+
+async def live(gate: Toolgate) -> None:
+    """Calls and approvals of every kind of end."""
+    gate.add(book, refund, mail, pay)
+    for to in ("bob", "nobody", "é\0", "lost", "lost too"):
+        await gate.call("mail", {"to": to}, caller=ME, turn=TURN)
+    unknown = [one for one in await gate.journal.entries("acme") if one.state == "unknown"]
+    await gate.settling.settle("acme", unknown[0].call_id, happened=True, who="eva", why="seen")
+    await gate.settling.again("acme", unknown[1].call_id, who="eva", why="please")
+    done = await gate.call("book", {"id": "a"}, caller=ME)
+    failing = await gate.call("book", {"id": "bad"}, caller=ME)
+    assert (await gate.undo(caller=ME, call_id=done.call_id)).ok
+    assert not (await gate.undo(caller=ME, call_id=failing.call_id)).ok
+    for name in ("used", "denied", "approved", "waiting"):
+        first = await gate.call("pay", {"to": name}, caller=ME, turn=TURN)
+        assert first.error is not None
+        id_ = first.error.details["approval_id"]
+        if name == "denied":
+            await gate.approvals.deny(id_, by="boss", reason="no é")
+            with pytest.raises(ApprovalDenied):
+                await gate.call("pay", {"to": name}, caller=ME, turn=TURN)
+        elif name != "waiting":
+            await gate.approvals.approve(id_, by="boss", reason="fine")
+        if name == "used":
+            assert (await gate.call("pay", {"to": name}, caller=ME, turn=TURN)).ok
+
+
+@pytest.fixture(params=(FILE, POSTGRES))
+async def lived(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Database]:
+    async with AsyncExitStack() as stack:
+        store = Store()
+        if request.param == POSTGRES:
+            server: Server = request.getfixturevalue("postgres")
+            store = Store(url=await stack.enter_async_context(fresh_url(server)))
+        settings = Settings(root=tmp_path, store=store, toolbox=Toolbox(lease=60))
+        async with Toolgate.open(settings) as gate:
+            await live(gate)
+        database = connect(settings)
+        stack.push_async_callback(database.close)
+        yield database
+
+
+async def test_what_really_happened_holds_while_it_goes_on_happening(tmp_path: Path) -> None:
+    settings = Settings(root=tmp_path, toolbox=Toolbox(lease=60))
+    async with Toolgate.open(settings) as gate:
+        await live(gate)
+        database = connect(settings)
+        try:
+            trail = TableTrail(database)
+            proofs = []
+            for number in range(5):
+                calls = [
+                    gate.call("mail", {"to": f"{number}.{one}"}, caller=ME) for one in range(20)
+                ]
+                proven, *_ = await asyncio.gather(trail.verify(), *calls)
+                proofs.append(proven)
+            assert [proven.problems for proven in proofs] == [()] * 5
+        finally:
+            await database.close()
+
+
+async def test_what_expired_holds_too(lived: Database) -> None:
+    await tamper(
+        lived,
+        "UPDATE approvals SET expires_ns = 1 WHERE state IN ('waiting', 'approved')",
+    )
+    assert await TableApprovals(lived).sweep() == 2
+    assert (await verified(lived)).problems == ()
+
+
+ATTACKS = {
+    "a state": "UPDATE tool_execution_log SET state = 'failed' WHERE state = 'succeeded'",
+    "a state back": "UPDATE tool_execution_log SET state = 'started' WHERE state = 'unknown'",
+    "an undo": "UPDATE tool_execution_log SET state = 'succeeded' WHERE state = 'compensated'",
+    "a result": "UPDATE tool_execution_log SET result = '{}' WHERE state = 'succeeded'",
+    "a result gone": "UPDATE tool_execution_log SET result = NULL WHERE state = 'succeeded'",
+    "a caller": "UPDATE tool_execution_log SET agent_id = 'other' WHERE tool_name = 'book'",
+    "a tool": "UPDATE tool_execution_log SET tool_name = 'echo' WHERE tool_name = 'book'",
+    "arguments": "UPDATE tool_execution_log SET args_hash = 'x' WHERE tool_name = 'book'",
+    "a tenant": "UPDATE tool_execution_log SET tenant_id = 'globex' WHERE tool_name = 'book'",
+    "a row gone": "DELETE FROM tool_execution_log WHERE tool_name = 'book'",
+    "every row gone": "DELETE FROM tool_execution_log",
+    "what waited": "UPDATE tool_execution_log SET state = 'succeeded' WHERE state = 'waiting'",
+    "what was denied": (
+        "UPDATE tool_execution_log SET state = 'succeeded' WHERE error_code = 'approval_denied'"
+    ),
+    "who decided": "UPDATE approvals SET decided_by = 'mallory' WHERE state = 'used'",
+    "why": "UPDATE approvals SET reason = 'other' WHERE state = 'used'",
+    "a denial": "UPDATE approvals SET state = 'approved' WHERE state = 'denied'",
+    "a wait": "UPDATE approvals SET state = 'approved' WHERE state = 'waiting'",
+    "used again": "UPDATE approvals SET state = 'waiting' WHERE state = 'used'",
+    "what was agreed to": "UPDATE approvals SET hash = 'x' WHERE state = 'used'",
+    "an approval gone": "DELETE FROM approvals WHERE state = 'used'",
+    "an approval put there": "UPDATE approvals SET id = 'x' WHERE state = 'used'",
+}
+
+
+@pytest.mark.parametrize("what", ATTACKS)
+async def test_what_is_done_to_a_call_or_an_approval_is_seen(lived: Database, what: str) -> None:
+    assert (await verified(lived)).problems == (), "untouched, it holds"
+    await tamper(lived, ATTACKS[what])
+    found = await verified(lived)
+    assert not found.holds, what
+    assert all(problem.startswith(("call ", "approval ")) for problem in found.problems)
+
+
+async def test_an_audit_that_was_emptied_is_seen(lived: Database) -> None:
+    await tamper(lived, "DELETE FROM audit_log", "DELETE FROM audit_seals")
+    found = await verified(lived)
+    assert (found.records, found.seals, found.holds) == (0, 0, False)
+    assert any("the audit never said so" in problem for problem in found.problems)
+
+
+async def test_rows_of_before_there_was_an_audit_of_them_are_left_alone(lived: Database) -> None:
+    old = dict(zip(COLUMNS, row_of(entry("call_old", effect=Effect.IRREVERSIBLE)), strict=True))
+    await lived.write(lambda one: one.execute(log.insert(), old | {"fence": 0}))
+    assert (await verified(lived)).holds
+    new = old | {"call_id": "call_new", "fence": 1}
+    await lived.write(lambda one: one.execute(log.insert(), new))
+    assert not (await verified(lived)).holds
+
+
+async def test_a_proof_about_nobody_is_refused(lived: Database) -> None:
+    assert (await verified(lived, tenant="acme")).holds
+    with pytest.raises(InvalidRequest, match="no tenant 'acmee'"):
+        await verified(lived, tenant="acmee")
+
+
+async def test_twenty_thousand_calls_are_proven_in_a_few_seconds(opened: Database) -> None:
+    done = [entry(f"call_{number:05}", effect=Effect.IRREVERSIBLE) for number in range(20_000)]
+
+    def work(connection: Connection) -> None:
+        rows = [dict(zip(COLUMNS, row_of(one), strict=True)) for one in done]
+        connection.execute(sa.insert(log), rows)
+        audit.put(connection, [audit.execution_row(one, 1) for one in done])
+
+    await opened.write(work)
+    trail = TableTrail(opened)
+    await trail.anchors()
+    began = time.process_time()
+    found = await trail.verify()
+    assert (found.holds, found.records) == (True, 20_000)
+    assert time.process_time() - began < 10
