@@ -60,6 +60,7 @@ ATTACKS = {
         "FROM audit_log WHERE id = {third}"
     ),
     "a page is changed": "UPDATE call_pages SET entries = CAST('x' AS {blob})",
+    "a page is hidden": "UPDATE call_pages SET written_ns = 0 WHERE tenant_id = 'acme'",
     "a page is removed": "DELETE FROM call_pages WHERE tenant_id = 'acme'",
     "a page is put there": (
         "INSERT INTO call_pages (tenant_id, first_call_id, written_ns, calls, entries) "
@@ -202,18 +203,37 @@ async def test_the_quick_digest_of_an_execution_is_the_usual_one() -> None:
     assert row["digest"] == audit.digest_of(row)
 
 
-async def test_pages_of_before_there_was_an_audit_of_them_are_left_alone(
-    sealed: Database,
+@pytest.mark.parametrize("written_ns", [0, 1, 1 << 62])
+async def test_a_page_without_its_record_is_seen_whenever_it_says_it_was_written(
+    sealed: Database, written_ns: int
 ) -> None:
+    forged = {
+        "tenant_id": "acme",
+        "first_call_id": "call_0",
+        "written_ns": written_ns,
+        "calls": 1,
+        "entries": b"",
+    }
+    assert (await verified(sealed)).holds
+    await sealed.write(lambda one: one.execute(call_pages.insert().values(**forged)))
+    [problem] = (await verified(sealed)).problems
+    assert "put there by another hand" in problem
+
+
+async def test_a_name_that_is_said_twice_in_a_record_is_seen(sealed: Database) -> None:
+    """Some readers of JSON believe the first one, and some the last."""
+
     def work(connection: Connection) -> None:
-        old = {
-            "tenant_id": "acme",
-            "first_call_id": "call_0",
-            "written_ns": 1,
-            "calls": 1,
-            "entries": b"",
-        }
-        connection.execute(call_pages.insert().values(**old))
+        column = audit_log.c
+        asked = sa.select(column.id, sa.cast(column.details, sa.Text))
+        id_, told = (
+            connection.execute(asked.where(column.change == "call.ended")).first() or ("",) * 2
+        )
+        given = ":told" if connection.dialect.name == "sqlite" else "CAST(:told AS JSON)"
+        change = sa.text(f"UPDATE audit_log SET details = {given} WHERE id = :id")  # noqa: S608
+        twice = told.replace("{", '{"user": "mallory", ', 1)
+        assert connection.execute(change, {"told": twice, "id": id_}).rowcount == 1
 
     await sealed.write(work)
-    assert (await verified(sealed)).holds
+    [problem, *_] = (await verified(sealed)).problems
+    assert "cannot be read" in problem

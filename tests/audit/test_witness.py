@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from tests.audit.conftest import entry
@@ -17,6 +18,7 @@ from tests.store.places import FILE, POSTGRES, fresh_url
 from toolgate import Caller, ToolError, Toolgate, Turn, tool
 from toolgate.bootstrap import connect
 from toolgate.errors import ApprovalDenied, InvalidRequest
+from toolgate.ledger.state import State
 from toolgate.settings.execution import Toolbox
 from toolgate.settings.settings import Settings, Store
 from toolgate.spec.effect import Effect
@@ -26,6 +28,7 @@ from toolgate.store.database import Database
 from toolgate.store.records import tool_execution_log as log
 from toolgate.store.rows import COLUMNS, row_of
 from toolgate.store.trail import TableTrail
+from toolgate.tenancy.audit import Proof
 
 pytestmark = pytest.mark.req("O2")
 ME = Caller(tenant="acme", agent="billing", user="ann")
@@ -110,7 +113,7 @@ async def test_what_really_happened_holds_while_it_goes_on_happening(tmp_path: P
         database = connect(settings)
         try:
             trail = TableTrail(database)
-            proofs = []
+            proofs: list[Proof] = []
             for number in range(5):
                 calls = [
                     gate.call("mail", {"to": f"{number}.{one}"}, caller=ME) for one in range(20)
@@ -120,6 +123,38 @@ async def test_what_really_happened_holds_while_it_goes_on_happening(tmp_path: P
             assert [proven.problems for proven in proofs] == [()] * 5
         finally:
             await database.close()
+
+
+async def test_what_a_probe_says_later_holds_too(tmp_path: Path) -> None:
+    found: list[bool | None] = [None]
+
+    @tool(effect="pure")
+    def find(key: str) -> dict[str, object]:
+        """Say whether it is there."""
+        return {"here": found[0], "wire": {"key": key}}
+
+    @tool(
+        effect="compensatable",
+        compensation={"tool": "refund", "args": {"id": "$result.key"}},
+        probe={"tool": "find", "args": {"key": "$key"}, "happened": "here", "result": "wire"},
+    )
+    def wire(word: str) -> dict[str, str]:
+        """Send it, and nobody hears how that ended."""
+        raise RuntimeError(word)
+
+    settings = Settings(root=tmp_path, toolbox=Toolbox(lease=60))
+    async with Toolgate.open(settings) as gate:
+        gate.add(find, wire, refund)
+        lost = [await gate.call("wire", {"word": word}, caller=ME) for word in ("a", "b")]
+        for output, happened in zip(lost, (True, False), strict=True):
+            found[0] = happened
+            report = await gate.undo(caller=ME, call_id=output.call_id)
+            assert report.items[0].result == ("undone" if happened else "cannot")
+    database = connect(settings)
+    try:
+        assert (await verified(database)).problems == ()
+    finally:
+        await database.close()
 
 
 async def test_what_expired_holds_too(lived: Database) -> None:
@@ -137,6 +172,19 @@ ATTACKS = {
     "an undo": "UPDATE tool_execution_log SET state = 'succeeded' WHERE state = 'compensated'",
     "a result": "UPDATE tool_execution_log SET result = '{}' WHERE state = 'succeeded'",
     "a result gone": "UPDATE tool_execution_log SET result = NULL WHERE state = 'succeeded'",
+    "a plan": (
+        "UPDATE tool_execution_log SET plan = replace(plan, '\"a\"', '\"z\"') "
+        "WHERE plan LIKE '%\"a\"%'"
+    ),
+    "a plan gone": "UPDATE tool_execution_log SET plan = NULL WHERE plan IS NOT NULL",
+    "arguments as they are kept": (
+        "UPDATE tool_execution_log SET args = '{\"to\":\"eve\"}' WHERE tool_name = 'mail'"
+    ),
+    "roles": (
+        "UPDATE tool_execution_log SET task = '{\"roles\":[\"root\"]}' WHERE tool_name = 'book'"
+    ),
+    "what it takes back": "UPDATE tool_execution_log SET undo_of = 'x' WHERE undo_of <> ''",
+    "a turn group": "UPDATE tool_execution_log SET turn_group = 'x' WHERE turn_group = 't1'",
     "a caller": "UPDATE tool_execution_log SET agent_id = 'other' WHERE tool_name = 'book'",
     "a tool": "UPDATE tool_execution_log SET tool_name = 'echo' WHERE tool_name = 'book'",
     "arguments": "UPDATE tool_execution_log SET args_hash = 'x' WHERE tool_name = 'book'",
@@ -174,13 +222,33 @@ async def test_an_audit_that_was_emptied_is_seen(lived: Database) -> None:
     assert any("the audit never said so" in problem for problem in found.problems)
 
 
-async def test_rows_of_before_there_was_an_audit_of_them_are_left_alone(lived: Database) -> None:
-    old = dict(zip(COLUMNS, row_of(entry("call_old", effect=Effect.IRREVERSIBLE)), strict=True))
-    await lived.write(lambda one: one.execute(log.insert(), old | {"fence": 0}))
-    assert (await verified(lived)).holds
-    new = old | {"call_id": "call_new", "fence": 1}
-    await lived.write(lambda one: one.execute(log.insert(), new))
-    assert not (await verified(lived)).holds
+@pytest.mark.parametrize("fence", [0, 1])
+async def test_a_row_that_the_audit_never_heard_of_is_seen_however_old_it_looks(
+    lived: Database, fence: int
+) -> None:
+    new = dict(zip(COLUMNS, row_of(entry("call_new", effect=Effect.IRREVERSIBLE)), strict=True))
+    await lived.write(lambda one: one.execute(log.insert(), new | {"fence": fence}))
+    [problem] = (await verified(lived)).problems
+    assert "the audit never said so" in problem
+
+
+@pytest.mark.parametrize("plan", [b'{"tool":"refund","args":{"sum":1}}', b'{"tool":"refund"}'])
+async def test_a_later_record_does_not_make_good_what_was_changed_before_it(
+    opened: Database, plan: bytes
+) -> None:
+    done = replace(entry("call_1", effect=Effect.COMPENSATABLE), plan=b'{"tool":"refund"}')
+    found = replace(done, plan=plan, state=State.COMPENSATED)
+
+    def work(connection: Connection) -> None:
+        connection.execute(log.insert(), dict(zip(COLUMNS, row_of(found), strict=True)))
+        undoing = replace(found, state=State.COMPENSATING)
+        told = [(done, "call.ended"), (undoing, "call.undo"), (found, "call.ended")]
+        audit.put(connection, [audit.execution_row(one, 1, change=as_) for one, as_ in told])
+
+    await opened.write(work)
+    problems = (await verified(opened)).problems
+    assert bool(problems) == (plan != done.plan)
+    assert all("between two records" in problem for problem in problems)
 
 
 async def test_a_proof_about_nobody_is_refused(lived: Database) -> None:

@@ -248,7 +248,7 @@ async def test_only_a_tool_error_speaks_for_the_tool(
     gate.add(pretends)
     output = await gate.call("pretends", caller=ME)
     assert output.error is not None
-    assert (output.status, output.error.code) == ("error", "execution_failed")
+    assert (output.status, output.error.code) == ("unknown", "execution_failed")
     assert CANARY not in output.to_human()
     assert await states(gate) == [("pretends", "unknown", "execution_failed")]
 

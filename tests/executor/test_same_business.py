@@ -42,10 +42,10 @@ async def test_who_sent_no_key_is_told_which_arguments_make_it() -> None:
         assert "new key" not in told.message
         assert told.details["idempotency_fields"] == ["order", "part"]
         assert told.details["call_id"] == first.call_id
+        args = {"order": "8", "amount": 1}
+        await house.call("pay", args, caller=ME, idempotency_key="mine")
         with pytest.raises(IdempotencyConflict, match="use a new key"):
-            for amount in (1, 2):
-                args = {"order": "8", "amount": amount}
-                await house.call("pay", args, caller=ME, idempotency_key="mine")
+            await house.call("pay", args | {"amount": 2}, caller=ME, idempotency_key="mine")
     assert len(ran) == 2
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from tests import test_architecture as architecture
 from tests.gate.neighbours import two_tenants
-from tests.house import STORE
+from tests.house import ME, STORE, open_gate
 from toolgate import Caller, Toolgate, tool
 from toolgate.call import Grant, Turn
 from toolgate.cli.main import app
@@ -175,11 +175,11 @@ async def test_55_undo_run_again_and_recovery_pass_the_gate_for_what_they_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched = Watched(monkeypatch)
-    async with two_tenants(tmp_path) as (gate, _door, _keys):
+    async with open_gate(tmp_path) as gate:
         gate.add(book, unbook)
-        done = await gate.call("book", {"id": "a"}, caller=ANN)
+        done = await gate.call("book", {"id": "a"}, caller=ME)
         watched.once()
-        assert (await gate.undo(caller=ANN, call_id=done.call_id)).ok
+        assert (await gate.undo(caller=ME, call_id=done.call_id)).ok
         # Whether it may be taken back is decided before anything is marked, and once more as a
         # call of its own.
         (asked, _first), *rest = watched.log
@@ -187,13 +187,13 @@ async def test_55_undo_run_again_and_recovery_pass_the_gate_for_what_they_run(
         watched.log = rest
         watched.once()
 
-        lost = await gate.call("book", {"id": "lost"}, caller=ANN)
+        lost = await gate.call("book", {"id": "lost"}, caller=ME)
         watched.once()
         again = await gate.settling.again("acme", lost.call_id, who="root", why="nothing came")
         assert again.call_id != lost.call_id
         watched.once()
 
-        marked = await gate.call("unbook", {"id": "b"}, caller=ANN)
+        marked = await gate.call("unbook", {"id": "b"}, caller=ME)
         watched.once()
         await _left_behind(tmp_path, marked.call_id)
         await gate.recovery.sweep()

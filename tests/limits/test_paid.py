@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.house import until
-from tests.limits.house import ME, eventually, look, open_limited, outcome, used
+from tests.limits.house import ME, eventually, open_limited, outcome, used
 from toolgate import ToolError, Toolgate, Turn, tool
 from toolgate.errors import TimedOut
 
@@ -69,10 +69,8 @@ async def test_what_goes_on_behind_its_timeout_is_unknown_and_paid(tmp_path: Pat
         go.set()
         await until(lambda: done == [100])
         assert await used(gate, "money") == 100
-        [entry] = await gate.journal.entries("acme", limit=1)
         refused, first = await gate.journal.entries("acme")
         assert (refused.state, first.state) == ("failed", "unknown")
-        assert entry == refused
 
 
 @pytest.mark.req("X2")
@@ -142,17 +140,3 @@ async def test_a_part_of_a_result_costs_as_the_whole(tmp_path: Path, budget: int
         assert await used(gate) == 3
         last = await outcome(gate, "rows", any_at_all=True)
         assert last == ("partial" if budget is None else "budget_exceeded")
-
-
-async def test_a_tool_that_costs_calls_of_its_own_is_charged_for_both(tmp_path: Path) -> None:
-    @tool(effect="irreversible", costs={"tool_calls": 2})
-    async def heavy() -> None:
-        """Count for three."""
-
-    async with open_limited(tmp_path) as gate:
-        gate.add(heavy, look)
-        await gate.tenancy.set_budget("acme", "tool_calls", 4)
-        assert await outcome(gate, "heavy") == "success"
-        assert await used(gate) == 3
-        assert await outcome(gate, "heavy") == "budget_exceeded"
-        assert await outcome(gate, "look") == "success"

@@ -8,6 +8,7 @@ import pytest
 
 from tests.people.conftest import Kept
 from tests.store.entries import entry
+from toolgate.ledger import approval as rules
 from toolgate.ledger.approval import Approval, Kind, Requested, Some, Standing, Word
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.machine import Action
@@ -202,6 +203,37 @@ async def test_a_key_is_taken_when_its_call_begins_and_not_while_it_waits(kept: 
     assert await begin(kept, found, scope="s", key="k", digest="d") is Action.RUN
     await agree(kept, other)
     assert await begin(kept, other, scope="s", key="k", digest="d") is Action.WAIT
+
+
+async def test_how_far_one_got_is_told_by_a_look(kept: Kept) -> None:
+    found = (await asked(kept)).approval
+    assert await kept.approvals.stands("acme", found.id) is Standing.WAITING
+    assert await kept.approvals.stands("umbrella", found.id) is None
+    assert await kept.approvals.stands("acme", ODD) is None
+    await agree(kept, found)
+    assert await kept.approvals.stands("acme", found.id) is Standing.APPROVED
+    over = entry()
+    await kept.approvals.request(approval(over, hash="sha256:0c"), over, 0)
+    assert await kept.approvals.stands("acme", f"apr_{over.call_id}") is Standing.EXPIRED
+
+
+async def test_only_so_many_are_open_at_a_time(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "MOST_OF_REQUESTER", 2)
+    monkeypatch.setattr(rules, "MOST_OF_TENANT", 3)
+    numbers = iter(range(100))
+
+    async def one(ttl_ns: int = HOUR, **fields: Any) -> Requested:
+        call = entry(**fields)
+        wanted = approval(call, hash=f"sha256:{next(numbers)}")
+        return await kept.approvals.request(wanted, call, ttl_ns)
+
+    await one(0)
+    first = await one()
+    assert [(await one()).word for _ in range(2)] == [Word.WAIT, Word.FULL]
+    assert [(await one(user="bob")).word for _ in range(2)] == [Word.WAIT, Word.FULL]
+    assert (await one(tenant="umbrella")).word is Word.WAIT
+    await kept.approvals.decide(first.approval, approved=False, who="boss", why="")
+    assert (await one()).word is Word.WAIT
 
 
 async def test_they_are_found_by_tenant_agent_user_and_state(kept: Kept) -> None:

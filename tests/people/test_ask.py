@@ -7,17 +7,29 @@ from typing import Any
 
 import pytest
 
+from tests.house import until
 from toolgate import Caller, Toolgate, Turn, clock, tool
 from toolgate.call import Output
-from toolgate.errors import ApprovalDenied, InvalidRequest, PermissionDenied, ToolNotFound
+from toolgate.errors import (
+    ApprovalDenied,
+    InvalidRequest,
+    Overloaded,
+    PermissionDenied,
+    ToolNotFound,
+)
 from toolgate.executor.people import approval as asking
+from toolgate.executor.people import presence
 from toolgate.executor.people.desk import MOST_SHOWN, code_of, told
 from toolgate.executor.recording import claim
-from toolgate.ledger.approval import Approval, Kind, Standing
+from toolgate.ledger import approval as kept_rules
+from toolgate.ledger.approval import Approval, Kind, Requested, Some, Standing
+from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
 from toolgate.settings.execution import Approvals as ApprovalSettings
 from toolgate.settings.settings import Settings
+from toolgate.testing.approvals import MemoryApprovals
 from toolgate.testing.house import in_memory
+from toolgate.testing.journal import MemoryJournal
 
 pytestmark = pytest.mark.req("S6")
 ANN = Caller(tenant="acme", agent="billing", user="ann")
@@ -124,7 +136,7 @@ async def test_a_call_that_fails_under_its_approval_bears_that_id(gate: Toolgate
     first = await gate.call("breaks", caller=ANN)
     await gate.approvals.approve(id_of(first), by="boss")
     failed = await gate.call("breaks", caller=ANN)
-    assert (failed.status, failed.call_id) == ("error", first.call_id)
+    assert (failed.status, failed.call_id) == ("unknown", first.call_id)
     entry = await gate.journal.find("acme", first.call_id)
     assert entry is not None
     assert entry.state is State.UNKNOWN
@@ -549,3 +561,98 @@ async def test_a_house_in_memory_asks_the_same_way() -> None:
         assert (await gate.call("pay", {"to": "bob"}, caller=ANN, turn=TURN)).ok
         assert (await gate.call("pay", {"to": "bob"}, caller=ANN, turn=TURN)).cached
         assert len(ran) == 1
+
+
+class Counted(MemoryApprovals):
+    """Counts who asks, which writes, and who only looks."""
+
+    asked = looked = 0
+
+    async def request(self, wanted: Approval, intent: Entry, ttl_ns: int) -> Requested:
+        self.asked += 1
+        return await super().request(wanted, intent, ttl_ns)
+
+    async def stands(self, tenant: str, id_: str) -> Standing | None:
+        self.looked += 1
+        return await super().stands(tenant, id_)
+
+
+async def test_whoever_waits_looks_and_does_not_write() -> None:
+    journal = MemoryJournal()
+    kept = Counted(journal)
+    async with in_memory(pay, journal=journal, approvals=kept) as gate:
+        waiting = asyncio.create_task(gate.call("pay", {"to": "bob"}, caller=ANN, wait_s=30))
+        await until(lambda: kept.looked >= 3)
+        assert kept.asked == 1
+        [found] = await kept.search(Some())
+        # By another process: nobody is woken here.
+        await kept.decide(found, approved=True, who="boss", why="")
+        assert (await waiting).ok
+
+
+async def test_so_many_wait_and_the_rest_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_MOST_OF_TENANT", 3)
+    monkeypatch.setattr(asking, "_MOST_WAITING", 5)
+    journal = MemoryJournal()
+    kept = Counted(journal)
+    async with in_memory(pay, journal=journal, approvals=kept) as gate:
+
+        def calls(tenant: str, count: int) -> list[asyncio.Task[Output]]:
+            caller = Caller(tenant=tenant, agent="billing")
+            return [
+                asyncio.create_task(gate.call("pay", {"to": "bob"}, caller=caller, wait_s=30))
+                for _ in range(count)
+            ]
+
+        tasks = calls("acme", 6)
+        await until(lambda: sum(task.done() for task in tasks) == 3)
+        for task in tasks:
+            if task.done():
+                id_of(task.result())
+        # The others have theirs, as far as the process has any.
+        others = calls("umbrella", 3)
+        await until(lambda: sum(task.done() for task in others) == 1)
+        for found in await kept.search(Some()):
+            await gate.approvals.approve(found.id, by="boss")
+        done = await asyncio.gather(*tasks, *others)
+        assert sum(output.ok for output in done) == 2, "one for each tenant that was asked for"
+        # Who has left has made room.
+        [more] = calls("acme", 1)
+        await until(lambda: kept.looked > 0 and not more.done())
+        more.cancel()
+
+
+async def test_a_call_whose_caller_has_left_does_not_wait(gate: Toolgate) -> None:
+    left = asyncio.Event()
+    with presence.until(left):
+        waiting = asyncio.create_task(gate.call("pay", {"to": "bob"}, caller=ANN, wait_s=50))
+    await asyncio.sleep(0)
+    left.set()
+    began = clock.monotonic_ns()
+    id_of(await waiting)
+    assert clock.monotonic_ns() - began < 20 * 10**9
+
+
+async def test_no_more_are_asked_about_than_a_person_could_answer(
+    monkeypatch: pytest.MonkeyPatch, gate: Toolgate
+) -> None:
+    monkeypatch.setattr(kept_rules, "MOST_OF_REQUESTER", 2)
+    monkeypatch.setattr(kept_rules, "MOST_OF_TENANT", 3)
+    first = await pending(gate, to="1")
+    await pending(gate, to="2")
+    with pytest.raises(Overloaded, match="nobody is asked"):
+        await gate.call("pay", {"to": "3"}, caller=ANN, turn=TURN)
+    assert await pending(gate, to="1") == first, "those that wait are not asked about again"
+    await pending(gate, caller=BOT, to="3")
+    with pytest.raises(Overloaded):
+        await gate.call("pay", {"to": "4"}, caller=BOT, turn=TURN)
+    assert await pending(gate, caller=Caller(tenant="umbrella", agent="billing"))
+    await gate.approvals.deny(first, by="boss", reason="no")
+    assert await pending(gate, caller=BOT, to="4")
+
+
+async def test_what_is_too_long_to_be_looked_at_is_not_kept(gate: Toolgate) -> None:
+    with pytest.raises(InvalidRequest, match="nobody can look at"):
+        await gate.call("pay", {"to": "x" * 200_000}, caller=ANN, turn=TURN)
+    assert await gate.approvals.list("acme") == []
+    assert await pending(gate, to="x" * 120_000)

@@ -1,6 +1,9 @@
 """Approvals through HTTP and on the command line: who sees them, who decides, in which words."""
 
 import asyncio
+import json
+import socket
+import time
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Run, as_json, write_tools
 from tests.cli.conftest import run as run  # noqa: PLC0414  the fixture
-from tests.house import open_gate
+from tests.house import open_gate, until
 from tests.server.serving import Answer, Serving
 from toolgate.tenancy.keys import Role
 
@@ -266,3 +269,28 @@ def test_through_http_an_agents_policy_for_newer_messages_is_set(house: House) -
     assert {one["id"]: one["newer_messages"] for one in listed}["other"] == "queue"
     bad = house.ask("own", "PUT", "admin/agents/other", {"tenant": "acme", "newer_messages": "x"})
     assert bad.status == 400
+
+
+async def test_whoever_hangs_up_does_not_wait_any_more(tmp_path: Path) -> None:
+    """The only place to wait is free again as soon as its client has gone."""
+    narrow = "from toolgate.executor.people import approval\napproval._MOST_OF_TENANT = 1\n"
+    tools_in(tmp_path)
+    keys = await _keys(tmp_path)
+    with Serving(tmp_path, before=narrow) as server:
+        body = {"tool": "careful", "args": {"text": "gone"}, "wait_s": 50}
+        waits = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+        raw = json.dumps(body).encode()
+        head = f"POST /v1/call HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        head += f"Authorization: Bearer {keys['agent']}\r\nContent-Length: {len(raw)}\r\n\r\n"
+        waits.sendall(head.encode() + raw)
+
+        def answers_at_once() -> bool:
+            given = body | {"wait_s": 0.5}
+            began = time.monotonic()
+            answer = server.ask("POST", "/v1/call", key=keys["agent"], body=given)
+            assert answer.body["status"] == "pending_approval", answer.text
+            return time.monotonic() - began < 0.4
+
+        await until(answers_at_once)
+        waits.close()
+        await until(lambda: not answers_at_once(), seconds=15)

@@ -4,7 +4,7 @@ import http.client
 import socket
 import time
 from collections.abc import Generator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -244,3 +244,15 @@ def test_a_target_that_is_not_a_path_is_refused(
 @pytest.mark.parametrize("sent", [b"\x16\x03\x01\x02\x00", b"NOTHING\r\n\r\n"])
 def test_what_is_not_http_is_told_so(impatient: Serving, sent: bytes) -> None:
     is_told(exchange(impatient, sent), "malformed_request")
+
+
+@pytest.mark.req("V2")
+def test_health_is_told_also_when_nobody_else_is_let_in(tmp_path: Path) -> None:
+    crowded = "from toolgate.server import limits\nlimits.MAX_CONCURRENT = 3\n"
+    with Serving(tmp_path, before=crowded) as server, ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(closing(connect(server)))
+        key = server.greeting["keys"]["agent"]
+        assert server.get("/v1/tools", key).status == 503
+        for path in ("/healthz", "/readyz", "/healthz?now"):
+            assert server.get(path).status == 200

@@ -1,6 +1,6 @@
 """Batches, chains and messages over HTTP."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,13 @@ pytestmark = pytest.mark.req("X7", "X8")
 ECHO = {"tool": "echo", "args": {"text": "hi"}}
 TURN = {"group": "t-1", "id": "1"}
 
+sent: list[str] = []
+
 
 @tool(effect="irreversible")
 async def send(to: str) -> str:
     """Send a letter."""
+    sent.append(to)
     return to
 
 
@@ -28,8 +31,11 @@ class Wire:
         self._door = door
         self._key = key
 
-    async def post(self, path: str, body: object, status: int = 200) -> Any:
-        answer = await self._door.ask("POST", path, self._key, body)
+    async def post(
+        self, path: str, body: object, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        named = tuple((name.lower(), value) for name, value in (headers or {}).items())
+        answer = await self._door.ask("POST", path, self._key, body, named)
         assert answer.status == status, answer.text
         return answer.body
 
@@ -52,6 +58,26 @@ async def test_a_batch_is_answered_with_an_output_for_each_call(wire: Wire) -> N
     assert (told["ok"], told["stopped_at"]) == (False, 1)
     assert [one["status"] for one in told["outputs"]] == ["success", "error", "skipped"]
     assert told["outputs"][0]["data"] == {"text": "hi"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/batch", {"calls": [{"tool": "send", "args": {"to": "bob"}}]}),
+        ("/v1/chain", {"steps": [ECHO]}),
+        ("/v1/messages", {"message": openai(Call("c1", "send", {"to": "bob"}))}),
+    ],
+)
+async def test_a_key_for_several_calls_is_refused_and_not_ignored(
+    wire: Wire, path: str, body: dict[str, Any]
+) -> None:
+    sent.clear()
+    refused = await wire.post(path, body, 400, headers={"Idempotency-Key": "k-1"})
+    assert refused["code"] == "invalid_request"
+    assert "/v1/call" in refused["detail"]
+    assert sent == []
+    await wire.post(path, body)
+    assert sent == ([] if path == "/v1/chain" else ["bob"])
 
 
 async def test_a_chain_is_answered_with_how_it_ran(wire: Wire) -> None:

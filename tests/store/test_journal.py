@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from tests.store.entries import entry, pure
+from toolgate import clock
+from toolgate.call import new_call_id
 from toolgate.errors import InvalidRequest
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal
@@ -13,6 +15,7 @@ from toolgate.ledger.machine import Recovery
 from toolgate.ledger.state import MOVES, State
 from toolgate.spec.document import sha256
 from toolgate.spec.effect import CallerKind, Effect
+from toolgate.store import pages
 
 replace = msgspec.structs.replace
 pytestmark = pytest.mark.req("D1", "O2")
@@ -214,6 +217,41 @@ async def test_a_digest_that_is_known_is_kept(journal: Journal) -> None:
     journal.note(pure(args=b"", args_hash="sha256:22"))
     found = await journal.entries("acme")
     assert [one.args_hash for one in found] == ["sha256:22", "sha256:11"]
+
+
+async def test_a_call_is_found_by_its_whole_id_only(journal: Journal) -> None:
+    short, long = pure(), pure(started_ns=clock.unix_ns() - 3_600 * 10**9)
+    for call in (short, long, pure(tenant="other")):
+        journal.note(call)
+    assert await journal.find("acme", short.call_id) == kept(short)
+    assert await journal.find("acme", long.call_id) == kept(long)
+    assert await journal.find("other", short.call_id) is None
+    for part in ("", "call_", short.call_id[:-1], f"{short.call_id}0", short.call_id.upper(), ODD):
+        assert await journal.find("acme", part) is None
+
+
+@pytest.mark.parametrize("what", ["an id that is none", "a part of one", "one of another day"])
+async def test_no_page_is_read_for_what_stands_on_none_of_them(
+    journal: Journal, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = pure(session="call_", turn_group="call_18")
+    # Who calls may write into its session whatever it will look for.
+    other_day = new_call_id(call.started_ns - 3 * 86_400 * 10**9)
+    journal.note(msgspec.structs.replace(call, session=other_day))
+    journal.note(call)
+    await journal.drain()
+    read: list[bytes] = []
+    decode = pages._decode  # pyright: ignore[reportPrivateUsage]
+
+    def counted(page: bytes) -> list[Entry]:
+        read.append(page)
+        return decode(page)
+
+    monkeypatch.setattr(pages, "_decode", counted)
+    wanted = {"an id that is none": "call_", "a part of one": "call_18"}.get(what, other_day)
+    assert await journal.find("acme", wanted) is None
+    assert read == []
+    assert await journal.find("acme", call.call_id) is not None
 
 
 async def test_odd_text_keeps_nothing_from_being_recorded(journal: Journal) -> None:

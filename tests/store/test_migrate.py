@@ -21,12 +21,13 @@ from tests.store.child import child
 from tests.store.places import FILE, SHARED, fresh_url, open_at
 from toolgate import clock
 from toolgate.errors import StoreMismatch
-from toolgate.store import upgrade
+from toolgate.store import proof, upgrade
 from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
 from toolgate.store.metadata import metadata
 from toolgate.store.migrate import VERSION, _create, migrate, state
 from toolgate.store.records import tool_execution_log
+from toolgate.store.seals import Sealer
 from toolgate.store.sqlite import Sqlite
 from toolgate.store.tables import tenants
 from toolgate.store.upgrade import known_versions
@@ -354,6 +355,9 @@ def at_first(connection: Connection) -> None:
         "agent_id, user_id, persona_id, session_id, turn_group, caller_kind, args_hash, state, "
         "duration_ms, error_code, error_message, created_ns) VALUES ('c1', 'echo', '', 'pure', "
         "'acme', 'clerk', '', '', '', '', 'agent', '', 'succeeded', 1.5, '', '', 1)",
+        "INSERT INTO call_pages (tenant_id, first_call_id, written_ns, calls, entries) "
+        "VALUES ('acme', 'c0', 1, 0, CAST('x' AS "
+        f"{'BLOB' if connection.dialect.name == 'sqlite' else 'BYTEA'}))",
     )(connection)
 
 
@@ -377,6 +381,11 @@ async def test_a_store_of_the_first_version_keeps_all_that_is_in_it(url: str) ->
             lambda connection: connection.execute(sa.select(tool_execution_log)).mappings().all()
         )
         assert [(row["call_id"], row["decision_id"]) for row in told] == [("c1", "")]
+        # What the audit did not know of before is noted now, and proven like all the rest.
+        assert (await database.read(proof.verify)).problems == ()
+        await Sealer(database).seal()
+        proven = await database.read(proof.verify)
+        assert (proven.problems, proven.records, proven.pages) == ((), 2, 1)
         await directory.put((SetTenantFlag("acme", "echo", enabled=False),))
         assert (await directory.load(world)).flags("acme") == {"echo": False}
 

@@ -1,4 +1,4 @@
-"""Nobody's lost calls wait for somebody else's: not for many, not for slow ones, not for bad ones."""
+"""Nobody's lost calls wait for those of others: not for many, nor for slow or damaged ones."""
 
 # What is remembered between two looks is looked at here.
 # pyright: reportPrivateUsage=false

@@ -18,6 +18,7 @@ from toolgate.tenancy.audit import ENDED
 _MOVES = frozenset({ENDED, "call.settled", "call.taken", "call.started", "call.undo"})
 _ASKED = "approval."
 _REQUESTED, _DECIDED = "requested", frozenset({"approved", "denied"})
+_UNKNOWN = State.UNKNOWN.value
 _UNTOLD = frozenset({one.value for one in OPEN} | {State.WAITING.value})
 # What an approval may be after the last that was said of it.
 _AFTER = {
@@ -81,7 +82,10 @@ class Witness:
             said = hash(tuple(str(details.get(name, "")) for name in _NAMED))
             call_id = str(details.get("call_id"))
             before = self._calls.get(call_id)
-            if before is not None and before.state not in _UNTOLD and before.said != said:
+            # What a probe says of an unknown call comes with a result and a plan of its own.
+            is_probed = before is not None and before.state == _UNKNOWN and change == ENDED
+            is_over = before is not None and before.state not in _UNTOLD and not is_probed
+            if before is not None and is_over and before.said != said:
                 # Else a record of later would stand for what was changed before it.
                 self._changed.append(call_id)
             self._calls[call_id] = _Call(str(details.get("state")), said)

@@ -85,7 +85,7 @@ class _Held:
         self._holds = holds
         self._take = take
 
-    def call(self, call: Call) -> Call:
+    def charged(self, call: Call) -> Call:
         """The call, with what its end on record costs."""
         charges = tuple(one.charge for one in self._holds if one.charge is not None)
         waits = self if call.asked.wait_s else None
@@ -101,7 +101,7 @@ class _Held:
     async def again(self, call: Call) -> Call:
         """Out of the purses as they are now."""
         self._holds = await self._take()
-        return self.call(call)
+        return self.charged(call)
 
     def settle(self, *, spent: bool, name: str = "", data: Any = None) -> None:
         """What the journal writes is settled when that is written, and by what it says."""
@@ -181,7 +181,7 @@ class Budget(Extension):
             held = _Held(await self._hold(call, account), partial(self._hold_again, call))
             crash_here("CP3")
             try:
-                output = await inner(held.call(call))
+                output = await inner(held.charged(call))
             except BaseException as error:
                 held.settle(spent=_costs(call, error))
                 raise

@@ -1,7 +1,7 @@
 """What a call costs, worked out from its definition, its arguments and its result."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from toolgate.call import Call, Charge
@@ -77,7 +77,7 @@ def charged(call: Call, data: Any) -> tuple[tuple[str, int], ...]:
     if not call.charges:
         return ()
     name = call.spec.name
-    return _summed((one.lease, real(name, one.at, one.amount, data)) for one in call.charges)
+    return tuple(sorted((one.lease, real(name, one.at, one.amount, data)) for one in call.charges))
 
 
 def _default(spec: ToolSpec, path: str) -> object:
@@ -90,7 +90,7 @@ def _default(spec: ToolSpec, path: str) -> object:
 
 def held(charges: Sequence[Charge]) -> tuple[tuple[str, int], ...]:
     """What is known to be charged before there is a result."""
-    return _summed((one.lease, one.amount) for one in charges) if charges else ()
+    return tuple(sorted((one.lease, one.amount) for one in charges)) if charges else ()
 
 
 def take(charges: Sequence[Charge]) -> None:
@@ -105,13 +105,4 @@ def settle(charges: Sequence[Charge], written: Sequence[tuple[str, int]]) -> Non
     for one in charges:
         paid, one.paid = one.paid, None
         if paid is not None:
-            # Of two from one lease, the first spends for both.
-            paid(amounts.pop(one.lease, 0))
-
-
-def _summed(pairs: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    """Each lease once: a statement adds to each row once."""
-    amounts: dict[str, int] = {}
-    for lease, amount in pairs:
-        amounts[lease] = amounts.get(lease, 0) + amount
-    return tuple(sorted(amounts.items()))
+            paid(amounts.get(one.lease, 0))

@@ -1,7 +1,6 @@
 """What once-only, approvals, budgets, outputs, events and seals need."""
 
 import hashlib
-import json
 
 import sqlalchemy as sa
 from alembic import op
@@ -289,39 +288,38 @@ def _seals() -> None:
     )
 
 
-def _noted() -> None:
-    """What is there already gets the records that it would have now, so that none may lack one."""
-    connection = op.get_bind()
-    put = sa.text(
-        "INSERT INTO audit_log (at_ns, who, why, tenant_id, change, details) "
-        "VALUES (:at_ns, '', '', :tenant_id, :change, CAST(:details AS JSON))"
-        if connection.dialect.name == "postgresql"
-        else "INSERT INTO audit_log (at_ns, who, why, tenant_id, change, details) "
-        "VALUES (:at_ns, '', '', :tenant_id, :change, :details)"
-    )
-    for asked, noted in ((_PAGES, _page), (_ENDED, _call)):
-        for row in connection.execute(sa.text(asked)).mappings().all():
-            connection.execute(put, noted(row))
-
-
+_AUDIT = sa.table(
+    "audit_log",
+    *(sa.column(name) for name in ("at_ns", "who", "why", "tenant_id", "change")),
+    sa.column("details", sa.JSON()),
+)
 _PAGES = "SELECT tenant_id, first_call_id, written_ns, calls, entries FROM call_pages"
 _ENDED = (
     "SELECT call_id, tool_name, effect, tenant_id, agent_id, user_id, session_id, turn_group, "
-    "args_hash, state, decision_id, created_ns FROM tool_execution_log"
+    "args_hash, state, decision_id, created_ns FROM tool_execution_log "
+    "WHERE state NOT IN ('received', 'reserved', 'waiting', 'claimed', 'started', 'compensating')"
 )
 
 
+def _noted() -> None:
+    """What is there already gets the records that it would have now, so that none may lack one."""
+    connection = op.get_bind()
+    for asked, noted in ((_PAGES, _page), (_ENDED, _call)):
+        for rows in connection.execute(sa.text(asked)).mappings().partitions(500):
+            connection.execute(_AUDIT.insert(), [noted(row) for row in rows])
+
+
 def _page(row: sa.RowMapping) -> dict[str, object]:
-    details = {
+    details: dict[str, object] = {
         "calls": row["calls"],
         "first_call_id": row["first_call_id"],
         "sha256": hashlib.sha256(row["entries"]).hexdigest(),
     }
-    return _record(row, row["written_ns"], "calls.page", details)
+    return _record(row["tenant_id"], row["written_ns"], "calls.page", details)
 
 
 def _call(row: sa.RowMapping) -> dict[str, object]:
-    details = {
+    details: dict[str, object] = {
         "agent": row["agent_id"],
         "args_hash": row["args_hash"],
         "call_id": row["call_id"],
@@ -335,16 +333,16 @@ def _call(row: sa.RowMapping) -> dict[str, object]:
         "turn_group": row["turn_group"],
         "user": row["user_id"],
     }
-    return _record(row, row["created_ns"], "call.ended", details)
+    return _record(row["tenant_id"], row["created_ns"], "call.ended", details)
 
 
-def _record(
-    row: sa.RowMapping, at_ns: int, change: str, details: dict[str, object]
-) -> dict[str, object]:
+def _record(tenant: str, at_ns: int, change: str, details: dict[str, object]) -> dict[str, object]:
     # Its digest is made when it is sealed.
     return {
         "at_ns": at_ns,
-        "tenant_id": row["tenant_id"],
+        "who": "",
+        "why": "",
+        "tenant_id": tenant,
         "change": change,
-        "details": json.dumps(details),
+        "details": details,
     }
