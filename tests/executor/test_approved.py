@@ -41,9 +41,12 @@ async def opened(root: Path, *extensions: Extension) -> AsyncGenerator[Toolgate]
 async def asked(gate: Toolgate, name: str) -> "tuple[asyncio.Task[Output], str]":
     """A call that waits for a person, and what it waits for."""
     call = asyncio.create_task(gate.call(name, caller=ME, turn=TURN, wait_s=20))
-    while not (waiting := await gate.approvals.list("acme")):
-        await asyncio.sleep(0.01)
-    return call, waiting[0].id
+
+    async def is_asked() -> bool:
+        return bool(await gate.approvals.list("acme"))
+
+    await eventually(is_asked)
+    return call, (await gate.approvals.list("acme"))[0].id
 
 
 async def on_record(gate: Toolgate) -> list[tuple[str, str]]:

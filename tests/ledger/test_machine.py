@@ -61,11 +61,12 @@ class Ledger(RuleBasedStateMachine):
     def submit(self, key: str, digest: str, fate: Fate, may_start: bool) -> None:  # noqa: FBT001
         known = self.world.keys.get(key)
         state = known.slot.state if known else State.RECEIVED
+        repeatable = known is not None and known.slot.recovery is Recovery.AGAIN
         action = self.world.submit(key, BY_KEY[key], digest, fate, may_start=may_start)
         if action is Action.CONFLICT:
             assert known is not None
             assert known.slot.digest != digest
-        if state is State.UNKNOWN:
+        if state is State.UNKNOWN and not repeatable:
             assert action in {Action.REPLAY, Action.CONFLICT, None}
 
     @rule()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.limits.house import ME, open_limited, outcome, used
+from tests.limits.house import ME, eventually, open_limited, outcome, used
 from toolgate import Output, Toolgate, tool
 from toolgate.errors import BudgetExceeded
 
@@ -34,9 +34,12 @@ async def buy(amount: int) -> int:
 async def asked(gate: Toolgate, name: str, **args: Any) -> "tuple[asyncio.Task[Output], str]":
     """A call that waits for a person, and what it waits for."""
     call = asyncio.create_task(gate.call(name, args, caller=ME, wait_s=20))
-    while not (waiting := await gate.approvals.list("acme")):
-        await asyncio.sleep(0.01)
-    return call, waiting[0].id
+
+    async def is_asked() -> bool:
+        return bool(await gate.approvals.list("acme"))
+
+    await eventually(is_asked)
+    return call, (await gate.approvals.list("acme"))[0].id
 
 
 async def test_the_rest_of_the_budget_is_there_for_others(tmp_path: Path) -> None:

@@ -355,10 +355,9 @@ def at_first(connection: Connection) -> None:
         "agent_id, user_id, persona_id, session_id, turn_group, caller_kind, args_hash, state, "
         "duration_ms, error_code, error_message, created_ns) VALUES ('c1', 'echo', '', 'pure', "
         "'acme', 'clerk', '', '', '', '', 'agent', '', 'succeeded', 1.5, '', '', 1)",
-        "INSERT INTO call_pages (tenant_id, first_call_id, written_ns, calls, entries) "
-        "VALUES ('acme', 'c0', 1, 0, CAST('x' AS "
-        f"{'BLOB' if connection.dialect.name == 'sqlite' else 'BYTEA'}))",
     )(connection)
+    page = sa.text("INSERT INTO call_pages VALUES ('acme', 'c0', 1, 0, :page)")
+    connection.execute(page, {"page": b"x"})
 
 
 async def test_a_store_of_the_first_version_keeps_all_that_is_in_it(url: str) -> None:

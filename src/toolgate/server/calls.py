@@ -78,8 +78,8 @@ def no_key(headers: Iterable[tuple[bytes, bytes]]) -> None:
     """Refuse a key for several calls at once: it would stand for none of them."""
     if any(name == _HEADER for name, _ in headers):
         raise InvalidRequest(
-            "'Idempotency-Key' is for one call, at /v1/call, and there may be several here. Nothing "
-            "ran: send a 'turn', in which each call runs once, or a key in the body of each call."
+            "'Idempotency-Key' is for one call, at /v1/call, and there may be several here. "
+            "Nothing ran: send a 'turn', in which each call runs once, or a key in each call."
         )
 
 

@@ -1,7 +1,7 @@
 """What the audit says of calls and approvals, held against their rows."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -29,7 +29,7 @@ _AFTER = {
 }
 _CLOSED = {"denied": State.FAILED.value, "expired": State.EXPIRED.value}
 # What a call's records say that its row says too, beside its state and what was kept of it.
-_COLUMNS = {
+_COLUMNS: dict[str, sa.Column[Any]] = {
     "tool": log.c.tool_name,
     "agent": log.c.agent_id,
     "user": log.c.user_id,
@@ -113,11 +113,13 @@ class Witness:
         column = log.c
         kept = (column.args, column.plan, column.task, column.result)
         asked = sa.select(column.call_id, column.state, *kept, *_COLUMNS.values())
+        asked = asked.where(column.tenant_id == self._tenant)
+        found = connection.execute(asked.execution_options(yield_per=_AT_ONCE))
         missing = set(self._calls)
-        rows = connection.execute(
-            asked.where(column.tenant_id == self._tenant).execution_options(yield_per=_AT_ONCE)
-        )
-        for call_id, state, args, plan, task, result, *said in rows:
+        for row in found.mappings():
+            call_id, state = row["call_id"], row["state"]
+            said = [row[one.name] for one in _COLUMNS.values()]
+            hashes = _hashes(*(row[name] for name in ("args", "plan", "task", "result")))
             told = self._calls.get(call_id)
             missing.discard(call_id)
             if told is None:
@@ -125,7 +127,7 @@ class Witness:
                     yield f"call {call_id} is {state} in the ledger, and the audit never said so"
             elif told.state != state:
                 yield f"call {call_id} is {state} in the ledger, and {told.state} in the audit"
-            elif told.said != hash((*said, *_hashes(args, plan, task, result))):
+            elif told.said != hash((*said, *hashes)):
                 yield f"call {call_id} was changed in the ledger: the audit says something else"
         for call_id in missing:
             yield f"call {call_id} is in the audit, and gone from the ledger"
@@ -140,10 +142,11 @@ class Witness:
         )
         asked = sa.select(column.id, column.state, column.decided_by, column.reason, *bound)
         missing = set(self._asked)
-        rows = connection.execute(
+        found: Any = connection.execute(
             asked.where(column.tenant_id == self._tenant).execution_options(yield_per=_AT_ONCE)
         )
-        for id_, state, who, why, *said in rows:
+        for row in cast("Iterable[tuple[Any, ...]]", found):
+            id_, state, who, why, *said = row
             told = self._asked.get(id_)
             missing.discard(id_)
             if told is None:

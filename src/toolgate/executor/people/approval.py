@@ -129,42 +129,15 @@ class Ask(Extension):
         async def run(call: Call) -> Output:
             call, raw = entries.settled(call)
             found = await self._requested(call, raw)
-            if found.word is not Word.WAIT:
-                return await gone_on(inner, call, found)
+            if found.word is not Word.WAIT or not (call.asked.wait_s and self._has_room(call)):
+                return await _gone_on(inner, call, found)
             try:
-                if not (call.asked.wait_s and self._has_room(call)):
-                    raise _pending(found.approval)
                 waited = await self._waited(call, raw, found.approval)
-                return await gone_on(Deadline().link(inner), *waited)
+                return await _gone_on(Deadline().link(inner), *waited)
             except BaseException:
                 if found.approval.call_id == call.id and self._recorded is not None:
                     # It waits on record, or is there as what became of it.
                     self._recorded.add(call.id)
-                raise
-
-        async def gone_on(rest: Handler, call: Call, found: Requested) -> Output:
-            approval = found.approval
-            if call.id == approval.call_id:
-                # That one waits on record. Attempts at it have ids of their own until one begins.
-                new_id = new_call_id(call.started_ns)
-                call = msgspec.structs.replace(call, id=new_id, came_as=call.id)
-            match found.word:
-                case Word.ON_RECORD:
-                    return await rest(msgspec.structs.replace(call, may_start=False))
-                case Word.NO:
-                    raise _denied(approval)
-                case Word.WAIT:
-                    raise _pending(approval)
-                case Word.FULL:
-                    raise _full(approval)
-                case Word.GO:
-                    pass
-            try:
-                return await rest(msgspec.structs.replace(call, approval=approval.id))
-            except ToolgateError as error:
-                # It is on record under the id that it waited by.
-                error.call_id = error.call_id or approval.call_id
-                error.began_ns = call.began_ns
                 raise
 
         return run
@@ -254,6 +227,33 @@ class Ask(Extension):
             prompt=spec.confirmation_prompt or f"May {spec.title} run with these arguments?",
             policy_revision=grant.policy_revision,
         )
+
+
+async def _gone_on(rest: Handler, call: Call, found: Requested) -> Output:
+    """As a person said, or as it is on record."""
+    approval = found.approval
+    if call.id == approval.call_id:
+        # That one waits on record. Attempts at it have ids of their own until one begins.
+        new_id = new_call_id(call.started_ns)
+        call = msgspec.structs.replace(call, id=new_id, came_as=call.id)
+    match found.word:
+        case Word.ON_RECORD:
+            return await rest(msgspec.structs.replace(call, may_start=False))
+        case Word.NO:
+            raise _denied(approval)
+        case Word.WAIT:
+            raise _pending(approval)
+        case Word.FULL:
+            raise _full(approval)
+        case Word.GO:
+            pass
+    try:
+        return await rest(msgspec.structs.replace(call, approval=approval.id))
+    except ToolgateError as error:
+        # It is on record under the id that it waited by.
+        error.call_id = error.call_id or approval.call_id
+        error.began_ns = call.began_ns
+        raise
 
 
 def _own_ns(call: Call) -> int:
