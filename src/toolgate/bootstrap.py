@@ -81,7 +81,8 @@ async def _assembled(
     journal, outputs, publisher = kept.journal, kept.outputs, kept.publisher
     limits = wiring.limits(settings, database, journal.owner, lambda: tenancy.world, stack)
     redactor = Redactor(known_secrets(settings, os.environ))
-    own = functions(outputs, lambda caller, tool: gate.view(caller, tool))
+    # The gate comes later: it is asked when a tool runs.
+    own = functions(outputs, lambda caller, tool: gate.view(caller, tool))  # noqa: PLW0108
     python = PythonProvider(own, concurrency=settings.limits.concurrency)
     stack.callback(python.close)
     people = People(

@@ -97,7 +97,9 @@ class Asked:
         return [one for one in self._decisions.made.values() if one.tool == self.case.tool]
 
 
-async def _nothing_runs(tool: str, args: object, *, caller: Caller, turn: Turn | None) -> Output:
+async def _nothing_runs(
+    tool: str, args: object, *, caller: Caller, turn: Turn | None, **_: object
+) -> Output:
     raise NotImplementedError
 
 

@@ -290,7 +290,11 @@ def _seals() -> None:
 
 _AUDIT = sa.table(
     "audit_log",
-    *(sa.column(name) for name in ("at_ns", "who", "why", "tenant_id", "change")),
+    sa.column("at_ns", sa.BigInteger()),
+    sa.column("who", sa.Text()),
+    sa.column("why", sa.Text()),
+    sa.column("tenant_id", sa.Text()),
+    sa.column("change", sa.Text()),
     sa.column("details", sa.JSON()),
 )
 _PAGES = "SELECT tenant_id, first_call_id, written_ns, calls, entries FROM call_pages"
