@@ -96,6 +96,7 @@ def test_lists_show_what_was_said(run: Run) -> None:
     assert run("agents", "list", "--tenant", "acme").stdout.splitlines()[1].split() == [
         "billing",
         "listed",
+        "supersede",
         "echo",
     ]
     run("layers", "set", "safe", "--deny", "group:web, timestamp", "--tenant", "acme")

@@ -153,6 +153,7 @@ def test_a_problem_of_the_wire_has_the_status_and_sentence_of_the_table(served: 
     told = {
         "not_found": served.server.get("/v1/nothing", key),
         "method_not_allowed": served.server.ask("PUT", "/v1/tools", key=key),
+        "approval_not_found": served.server.get("/v1/approvals/apr_none", key),
         "misdirected_request": served.server.ask("GET", "/", headers={"Host": "evil.example"}),
     }
     # What ends before there is a request: tests/server/test_limits.py.
