@@ -48,7 +48,8 @@ async def test_what_runs_when_the_house_closes_is_waited_for(tmp_path: Path) -> 
 
 @pytest.mark.req("S3")
 @pytest.mark.parametrize(
-    ("effect", "state"), [("irreversible", "unknown"), ("idempotent", "unknown"), ("pure", "failed")]
+    ("effect", "state"),
+    [("irreversible", "unknown"), ("idempotent", "unknown"), ("pure", "failed")],
 )
 async def test_what_does_not_end_is_ended_and_recorded_by_its_effect(
     effect: Any, state: str
