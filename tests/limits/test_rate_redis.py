@@ -12,7 +12,7 @@ import pytest
 
 from tests.limits.house import eventually, look, open_limited, outcome, outcomes, put, send
 from tests.limits.test_processes import hear, tell, worker
-from tests.servers.process import AbsentError
+from tests.servers.fixtures import running
 from tests.servers.redis import Redis as Server
 from toolgate.errors import LimitsUnavailable
 from toolgate.gcra import limit
@@ -24,12 +24,7 @@ pytestmark = pytest.mark.req("X10", "D2")
 @pytest.fixture
 def own() -> Generator[Server]:
     """A server that a test may take away."""
-    try:
-        server = Server()
-    except AbsentError as reason:
-        pytest.skip(f"skipped: {reason}")
-    with server:
-        yield server
+    yield from running(Server)
 
 
 @pytest.fixture

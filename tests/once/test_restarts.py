@@ -16,8 +16,8 @@ from tests.once.load import Load
 from tests.once.nest import Nest
 from tests.once.recorder import Recorder
 from tests.once.staff import Staff
+from tests.servers.fixtures import running
 from tests.servers.postgres import Postgres as Server
-from tests.servers.process import AbsentError
 
 pytestmark = [pytest.mark.req("S2", "S3"), pytest.mark.timeout(900)]
 SECONDS = float(os.environ.get("TOOLGATE_ONCE_RESTART_SECONDS", "15"))
@@ -29,12 +29,7 @@ LEASE = 3.0
 @pytest.fixture
 def server() -> Generator[Server]:
     """One of its own: the others' must stay up."""
-    try:
-        found = Server()
-    except AbsentError as reason:
-        pytest.skip(f"skipped: {reason}")
-    with found:
-        yield found
+    yield from running(Server)
 
 
 def restarted(server: Server, dice: random.Random) -> None:

@@ -19,7 +19,8 @@ from tests.servers.spicedb import SpiceDB
 Server = TypeVar("Server", bound=Process)
 
 
-def _running(kind: Callable[[], Server]) -> Generator[Server]:
+def running(kind: Callable[[], Server]) -> Generator[Server]:
+    """A server for as long as its fixture lasts; where it is absent, CI fails and others skip."""
     try:
         server = kind()
     except AbsentError as reason:
@@ -32,24 +33,24 @@ def _running(kind: Callable[[], Server]) -> Generator[Server]:
 
 @pytest.fixture(scope="session")
 def opa() -> Generator[Opa]:
-    yield from _running(Opa)
+    yield from running(Opa)
 
 
 @pytest.fixture(scope="session")
 def spicedb() -> Generator[SpiceDB]:
-    yield from _running(SpiceDB)
+    yield from running(SpiceDB)
 
 
 @pytest.fixture(scope="session")
 def kafka() -> Generator[Kafka]:
-    yield from _running(Kafka)
+    yield from running(Kafka)
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Generator[Postgres]:
-    yield from _running(Postgres)
+    yield from running(Postgres)
 
 
 @pytest.fixture(scope="session")
 def redis_server() -> Generator[Redis]:
-    yield from _running(Redis)
+    yield from running(Redis)
