@@ -94,6 +94,9 @@ async def _assembled(
         is_full=None if publisher is None else publisher.is_full,
     )
     stack.callback(people.bus.close)
+    # One store has the world and the journal. Where a person is asked about everything, that comes
+    # before a call is begun.
+    guarded = settings.approvals.mode != "always"
     chain = (
         *built_in(
             journal=journal,
@@ -108,6 +111,7 @@ async def _assembled(
             waiting=settings.limits.waiting,
             watch=watch,
             limits=limits.links,
+            guarded=guarded,
         ),
         *extensions,
     )
@@ -158,6 +162,7 @@ async def _assembled(
         Engines(policy.engine, relations.engine, kept.history, shared, remote),
         decisions=kept.decisions,
         redactor=redactor,
+        guarded=guarded,
         rules=Rules(
             observe=settings.policy.mode == "observe",
             unlisted_may_add=settings.policy.unlisted_personas_may_add,

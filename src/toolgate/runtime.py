@@ -1,7 +1,8 @@
 """Runtime: discover, call and undo. Every door leads through here, and through nothing else."""
 
+import contextlib
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 from toolgate.call import PLAINLY, Asked, Caller, Grant, Output, Turn
@@ -28,15 +29,18 @@ from toolgate.executor.trace.watch import Watch
 from toolgate.gate.decision import Decisions, Explanation, Forgetful
 from toolgate.gate.gate import Gate
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Journal
+from toolgate.ledger.journal import Journal, Outdated
 from toolgate.ledger.ledger import Ledger
 from toolgate.settings.execution import Features
+from toolgate.spec.effect import Effect
 from toolgate.spec.function import Binding
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.toolbox import Toolbox
 
 ADDED = "python"
+# So often a call is decided anew because the world changed before it was begun.
+_MOST_TRIES = 5
 
 
 class Functions(Protocol):
@@ -209,20 +213,44 @@ class Runtime:
             take_back=take_back if undo_on_failure else None,
         )
 
-    async def _perform(
+    # Not a coroutine of its own: a call that is known to be allowed does not pay for one.
+    def _perform(
         self, tool: str, args: dict[str, Any], *, caller: Caller, turn: Turn | None, asked: Asked
-    ) -> Output:
+    ) -> Coroutine[Any, Any, Output]:
         """Decide and run: calls, and what the house calls by itself, to take back and to ask."""
         crash_here("CP1")
         grant = self.gate.known(caller, tool)
-        if grant is None:
-            if self.gate.reads_args:
-                # What was decided on is what runs, whoever else holds the arguments.
-                args = copy.deepcopy(args)
+        if grant is None or grant.spec.effect is not Effect.PURE:
+            return self._decided(grant, tool, args, caller, turn, asked)
+        crash_here("CP2")
+        return self._executor.run(grant, args, turn, asked)
+
+    async def _decided(
+        self,
+        known: Grant | None,
+        tool: str,
+        args: dict[str, Any],
+        caller: Caller,
+        turn: Turn | None,
+        asked: Asked,
+    ) -> Output:
+        if known is not None:
+            crash_here("CP2")
+            try:
+                return await self._executor.run(known, args, turn, asked)
+            except Outdated:
+                # Nothing was begun. From here on the world is looked at before it is decided on.
+                pass
+        if self.gate.reads_args:
+            # What was decided on is what runs, whoever else holds the arguments.
+            args = copy.deepcopy(args)
+        for _ in range(_MOST_TRIES):
             with self.watch.deciding(caller, tool, is_there=self._is_there):
                 grant = await self.gate.decide(caller, tool, args, turn)
-        crash_here("CP2")
-        return await self._executor.run(grant, args, turn, asked)
+            crash_here("CP2")
+            with contextlib.suppress(Outdated):
+                return await self._executor.run(grant, args, turn, asked)
+        raise Outdated
 
     def _is_there(self, tool: str) -> bool:
         return self.catalog.current.get(tool) is not None

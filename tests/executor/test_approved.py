@@ -114,9 +114,11 @@ async def test_who_goes_away_during_the_claim_has_tried_nothing(
     claimed, answered = asyncio.Event(), asyncio.Event()
     begin = TableJournal.begin
 
-    async def slowly(self: TableJournal, entry: Entry, *, may_start: bool = True) -> Begun:
+    async def slowly(
+        self: TableJournal, entry: Entry, *, may_start: bool = True, world: int | None = None
+    ) -> Begun:
         """The store has done it, and its answer is on its way."""
-        begun = await begin(self, entry, may_start=may_start)
+        begun = await begin(self, entry, may_start=may_start, world=world)
         claimed.set()
         await answered.wait()
         return begun

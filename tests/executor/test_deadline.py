@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -274,6 +275,10 @@ async def test_a_caller_in_a_task_group_is_cancelled_with_it(gate: Toolgate) -> 
     assert await states(gate) == [("endless", "failed", "cancelled")]
 
 
+# A limit that is never over.
+NEVER: Any = SimpleNamespace(expired=False)
+
+
 class TestRest:
     """`_rest` against what `await` itself would do."""
 
@@ -283,7 +288,7 @@ class TestRest:
             waiting = work.send(None)
         except StopIteration as done:
             return done.value
-        return await _rest(work, waiting, asyncio.Timeout(None))
+        return await _rest(work, waiting, NEVER)
 
     async def test_it_returns_what_the_coroutine_returns_after_many_waits(self) -> None:
         async def work() -> int:
@@ -332,7 +337,7 @@ class TestRest:
 
         async def outer() -> None:
             coroutine = work()
-            await _rest(coroutine, coroutine.send(None), asyncio.Timeout(None))
+            await _rest(coroutine, coroutine.send(None), NEVER)
 
         driven = outer()
         assert driven.send(None) == "paused"
@@ -354,7 +359,7 @@ class TestRest:
 
         async def outer() -> list[Any]:
             coroutine = work()
-            return await _rest(coroutine, coroutine.send(None), asyncio.Timeout(None))
+            return await _rest(coroutine, coroutine.send(None), NEVER)
 
         driven = outer()
         assert driven.send(None) == "asked"

@@ -24,13 +24,15 @@ class Hanging(MemoryJournal):
         self._at = at
         self.asked, self.release, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
+    async def begin(
+        self, entry: Entry, *, may_start: bool = True, world: int | None = None
+    ) -> Begun:
         await self._pause("begin")
-        return await super().begin(entry, may_start=may_start)
+        return await super().begin(entry, may_start=may_start, world=world)
 
-    async def end(self, entry: Entry) -> Ended:
+    async def end(self, entry: Entry, *, again: bool = False) -> Ended:
         await self._pause("end")
-        ended = await super().end(entry)
+        ended = await super().end(entry, again=again)
         self.ended.set()
         return ended
 
@@ -130,8 +132,10 @@ class Stalled(MemoryJournal):
         super().__init__(lease=10.0)
         self._stand_still = stand_still
 
-    async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
-        begun = await super().begin(entry, may_start=may_start)
+    async def begin(
+        self, entry: Entry, *, may_start: bool = True, world: int | None = None
+    ) -> Begun:
+        begun = await super().begin(entry, may_start=may_start, world=world)
         self._stand_still()
         return begun
 

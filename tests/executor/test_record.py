@@ -57,8 +57,11 @@ async def test_while_a_side_effect_runs_its_intent_is_on_record(
 async def test_without_the_record_ahead_the_effect_would_happen_unrecorded(
     gate: Toolgate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def unwritten(_journal: object, entry: Entry, *, may_start: bool) -> Begun:
+    async def unwritten(
+        _journal: object, entry: Entry, *, may_start: bool, world: int | None
+    ) -> Begun:
         assert may_start
+        assert world is not None
         return Begun(msgspec.structs.replace(entry, fence=1), Action.RUN)
 
     monkeypatch.setattr("toolgate.store.journal.TableJournal.begin", unwritten)
@@ -153,7 +156,7 @@ async def test_an_unknown_end_is_told_as_unknown(gate: Toolgate) -> None:
 class NoEnd(MemoryJournal):
     """A store that goes away while the tool runs."""
 
-    async def end(self, entry: Entry) -> Ended:
+    async def end(self, entry: Entry, *, again: bool = False) -> Ended:
         raise StoreUnavailable("The store cannot be used. Nothing was changed; try again.")
 
 
@@ -189,10 +192,10 @@ async def test_a_caller_that_goes_away_while_the_outcome_is_written_does_not_los
     writing, go_on = asyncio.Event(), asyncio.Event()
 
     class Slow(MemoryJournal):
-        async def end(self, entry: Entry) -> Ended:
+        async def end(self, entry: Entry, *, again: bool = False) -> Ended:
             writing.set()
             await go_on.wait()
-            return await super().end(entry)
+            return await super().end(entry, again=again)
 
     @tool(effect="irreversible")
     async def effect() -> None:
@@ -218,8 +221,10 @@ async def test_a_caller_that_goes_away_while_the_intent_is_written_leaves_nothin
     written, ran = asyncio.Event(), list[str]()
 
     class Slow(MemoryJournal):
-        async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
-            begun = await super().begin(entry, may_start=may_start)
+        async def begin(
+            self, entry: Entry, *, may_start: bool = True, world: int | None = None
+        ) -> Begun:
+            begun = await super().begin(entry, may_start=may_start, world=world)
             written.set()
             await asyncio.Event().wait()
             return begun

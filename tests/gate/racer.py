@@ -1,7 +1,7 @@
 """A process of its own with a warm gate: it calls when it is told to, and says what came of it.
 
-`python racer.py FOLDER MARKS [unguarded]`. Each effect is a line in MARKS, written by the tool
-itself: the test believes that file, and not the gate's answers.
+`python -m tests.gate.racer FOLDER MARKS [unguarded]`. Each effect is a line in MARKS, written by
+the tool itself: the test believes that file, and not the gate's answers.
 """
 
 import asyncio
@@ -9,7 +9,9 @@ import os
 import sys
 from pathlib import Path
 
+from tests.gate.unguarded import begun_in_any_world
 from toolgate import Caller, CallRefused, Toolgate, tool
+from toolgate.executor.recording.twins import Twins
 from toolgate.settings.settings import Settings
 from toolgate.tenancy.tenancy import Tenancy
 
@@ -47,4 +49,5 @@ async def main(folder: Path, marks: Path) -> None:
 if __name__ == "__main__":
     if sys.argv[3:] == ["unguarded"]:
         Tenancy.freshen = asleep
+        Twins._begun = begun_in_any_world  # pyright: ignore[reportPrivateUsage]
     asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2])))

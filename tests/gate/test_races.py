@@ -11,15 +11,15 @@ from tests.house import open_gate
 from toolgate import Toolgate
 from toolgate.tenancy.layer import Layer
 
-RACER = Path(__file__).with_name("racer.py")
+ROOT = Path(__file__).parents[2]
 PROCESSES = 4
 ROUNDS = 500
 
 
 async def start(folder: Path, marks: Path, *options: str) -> list[Process]:
-    command = (sys.executable, str(RACER), str(folder), str(marks), *options)
+    command = (sys.executable, "-m", "tests.gate.racer", str(folder), str(marks), *options)
     racers = [
-        await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
+        await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdin=PIPE, stdout=PIPE)
         for _ in range(PROCESSES)
     ]
     assert await answers(racers) == ["ready"] * PROCESSES

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.gate.unguarded import begun_in_any_world
 from tests.house import ME, STORE, open_gate, until
 from toolgate import Call, Caller, Toolgate, ToolgateError, tool, upkeep
 from toolgate.errors import InvalidRequest, ToolNotFound
+from toolgate.executor.recording.twins import Twins
 from toolgate.gate.book import Book
 from toolgate.tenancy.capsule import Mode
 from toolgate.tenancy.keys import Role
@@ -86,6 +88,7 @@ async def test_without_the_look_at_the_world_a_warm_cache_would_go_on_allowing(
         return True
 
     monkeypatch.setattr(Book, "follow", asleep)
+    monkeypatch.setattr(Twins, "_begun", begun_in_any_world)
     await gate.call("effect", caller=ME)
     assert len(ran) == 2, "the guard is what the test above stands on"
 

@@ -53,9 +53,11 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
     waiting: int = 1_000,
     watch: Watch | None = None,
     limits: tuple[Extension, ...] = (),
+    guarded: bool = False,
 ) -> tuple[Extension, ...]:
     """The links that every call passes, outermost first.
 
+    `guarded`: a side effect is begun only in the world that it was decided on.
     `looks_back`: whether the policy reads what sessions did, so that it has to be kept.
     """
     recorded, watch = set[str](), watch or Watch()
@@ -72,7 +74,14 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
         # before the next decision is made, which may look back at this call
         *(() if sessions is None else (Remember(sessions, looks_back, redactor),)),
         # last before the effect: what is on record is what will be tried
-        Record(journal, wait=wait, tell=people.bus.tell, redactor=redactor, recorded=recorded),
+        Record(
+            journal,
+            wait=wait,
+            listeners=people.bus,
+            redactor=redactor,
+            recorded=recorded,
+            guarded=guarded,
+        ),
         # one record for all attempts; nothing further in tries again
         Retry(tell=watch.meter.retry),
         Breaking(),  # each attempt counts, and one that is refused takes nobody's place

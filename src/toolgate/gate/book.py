@@ -1,5 +1,7 @@
 """What was decided before, for one caller on one catalog, world and policy."""
 
+import msgspec
+
 from toolgate import clock
 from toolgate.call import Action, Caller, Grant
 from toolgate.catalog.snapshot import Snapshot
@@ -50,6 +52,12 @@ class Book:
             return False
         self.world = world
         self.moment = self.moment._replace(world=world)
+        # They hold in this world as well, and say so.
+        self.grants = {
+            name: msgspec.structs.replace(grant, tenancy_revision=world.revision)
+            for name, grant in self.grants.items()
+        }
+        self.free = {name: self.grants[name] for name in self.free}
         return True
 
 

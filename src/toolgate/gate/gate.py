@@ -60,7 +60,10 @@ class Gate:
         decisions: Decisions | None = None,
         rules: Rules = _USUAL,
         redactor: Redactor = PLAIN,
+        guarded: bool = False,
     ) -> None:
+        """`guarded`: a side effect is begun only in the world that it was decided on."""
+        self._guarded = guarded
         self._catalog = catalog
         self._tenancy = tenancy
         self._policy = engines.policy
@@ -76,7 +79,10 @@ class Gate:
         self._books = Books(rules.permission_ttl_ns, cascading=rules.cascading)
 
     def known(self, caller: Caller, tool: str) -> Grant | None:
-        """A grant that was given before, and that nothing has to be asked about again."""
+        """A grant that was given before, and that nothing has to be asked about again.
+
+        Of a side effect: whether it still holds is found out when the call is begun.
+        """
         books = self._books
         book = books.kept.get(caller)
         if (
@@ -98,7 +104,7 @@ class Gate:
     ) -> Grant:
         """A grant for this call, or a refusal. A hidden tool looks like a missing one."""
         grant = self.known(caller, tool)
-        if grant is not None:
+        if grant is not None and grant.spec.effect is _PURE:
             return grant
         for _ in range(_MOST_TRIES):
             revision = self._revision()
@@ -293,9 +299,13 @@ class Gate:
         )
         if lasting:
             book.grants[tool] = grant
-            if spec.effect is _PURE and not self._phases.reads:
+            if not self._phases.reads and (spec.effect is _PURE or self._is_found_out(grant)):
                 book.free[tool] = grant
         return book, grant
+
+    def _is_found_out(self, grant: Grant) -> bool:
+        """Whether a call that is not allowed any more would not begin, and nobody be asked."""
+        return self._guarded and not self._asks_again and not grant.needs_a_person
 
     async def _requested(
         self, book: Book, grant: Grant, args: dict[str, Any], turn: Turn | None

@@ -110,6 +110,11 @@ def kept_ns(entry: Entry, ttl_ns: int) -> int | None:
     return ttl_ns if entry.key and not entry.undo_of else None
 
 
+def is_ended(found: Entry, ended: Entry) -> bool:
+    """Whether this very end is on record: nobody else has its fence."""
+    return (found.fence, found.state) == (ended.fence, ended.state)
+
+
 def stepped(found: Entry, event: Event, *, now_ns: int, ttl_ns: int, why: str = "") -> Entry | None:
     """The entry after what its owner or an operator said; nothing where that has no place."""
     after = step(found.slot, event, now_ns)

@@ -5,8 +5,19 @@ from typing import Protocol
 
 import msgspec
 
+from toolgate.errors import PolicyUnavailable
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.machine import Action
+
+
+class Outdated(PolicyUnavailable):
+    """The world has changed since the call was decided on, so it was not begun."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The rules changed while this call was on its way, again and again. Nothing ran: try "
+            "again."
+        )
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -26,8 +37,13 @@ class Ended(msgspec.Struct, frozen=True):
 class Journal(Protocol):
     """Where entries are kept. `begin` and `end` return when the entry is durable."""
 
-    async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
+    async def begin(
+        self, entry: Entry, *, may_start: bool = True, world: int | None = None
+    ) -> Begun:
         """Claim the key and write the intent, before the effect, in one transaction.
+
+        `world`: the revision that it was decided on. Where the store has another, `Outdated`, and
+        nothing is written.
 
         RUN and AGAIN: the entry that comes back is started, and has its fence. An entry with an
         approval takes the place of the one that waited for it, and uses the approval up; where
@@ -40,10 +56,11 @@ class Journal(Protocol):
         """Whether a call that was begun here is still ours for sure, as far as can be told here."""
         ...
 
-    async def end(self, entry: Entry) -> Ended:
+    async def end(self, entry: Entry, *, again: bool = False) -> Ended:
         """How a started call ended: outcome, result, plan, audit and events in one transaction.
 
-        What its fence and `MOVES` do not allow changes nothing.
+        What its fence and `MOVES` do not allow changes nothing. `again`: this very end may be on
+        record, and whoever wrote it did not wait for the answer.
         """
         ...
 

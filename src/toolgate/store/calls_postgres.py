@@ -8,7 +8,7 @@ import msgspec
 
 from toolgate import clock
 from toolgate.crash import crash_here
-from toolgate.ledger.claims import kept_ns
+from toolgate.ledger.claims import is_ended, kept_ns
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended
 from toolgate.ledger.machine import Action
@@ -33,18 +33,18 @@ class PostgresCalls:
         # Claims whose caller went away while they were made.
         self._left: dict[str, asyncio.Task[Ran]] = {}
 
-    async def begin(self, entry: Entry, *, may_start: bool) -> Begun:
+    async def begin(self, entry: Entry, *, may_start: bool, world: int | None) -> Begun:
         """Who is cancelled meanwhile does not take the claim back: it is made, or it fails."""
         await self._skew.check()
         again = False
         if may_start and not entry.approval:
             new = started(entry, self._owner, 0)
             try:
-                rows, again = await self._claimed(new)
+                rows, again = await self._claimed(new, world)
             except asyncio.CancelledError:
                 # What was sent may still be done, after the end that the caller writes now. Sent
                 # once more, it is done when that has an answer.
-                claiming = asyncio.create_task(self._claimed(new))
+                claiming = asyncio.create_task(self._claimed(new, world))
                 self._left[entry.call_id] = claiming
                 claiming.add_done_callback(partial(self._forget, entry.call_id))
                 raise
@@ -52,17 +52,16 @@ class PostgresCalls:
                 crash_here("CP4")
                 new = msgspec.structs.replace(new, lease_ns=rows[0][0])
                 return Begun(new, Action.RUN)
-        terms = Terms(self._owner, self._outbox, may_start, again)
+        terms = Terms(self._owner, self._outbox, may_start, again, world)
         return await self._database.write(lambda connection: claim(connection, entry, terms))
 
-    async def _claimed(self, new: Entry) -> Ran:
-        values = row_of(new)
+    async def _claimed(self, new: Entry, world: int | None) -> Ran:
         told = outbox_values(new, clock.unix_ns()) if self._outbox else None
         return await self._database.run(
-            CLAIMS[told is not None], values if told is None else (*values, *told)
+            CLAIMS[told is not None], (*row_of(new), world, *(told or ()))
         )
 
-    async def end(self, entry: Entry) -> Ended:
+    async def end(self, entry: Entry, *, again: bool) -> Ended:
         """Only its owner can end it, only as long as it is, and only once."""
         left = self._left.get(entry.call_id)
         if left is not None:
@@ -83,17 +82,19 @@ class PostgresCalls:
         if told is not None:
             values += told
         crash_here("CP7")
-        rows, again = await self._database.run(ENDS[told is not None, bool(entry.charges)], values)
+        rows, sent_again = await self._database.run(
+            ENDS[told is not None, bool(entry.charges)], values
+        )
         if rows:
             return Ended(accepted=True, wanted_by=rows[0][0])
-        return await self._ended_before(entry) if again else Ended(accepted=False)
+        return await self._ended_before(entry) if again or sent_again else Ended(accepted=False)
 
     async def _ended_before(self, entry: Entry) -> Ended:
         """The answer to the first attempt was lost: nobody else has this fence."""
         found = await self._database.read(
             lambda connection: by_id(connection, entry.tenant, entry.call_id)
         )
-        if found is None or (found.fence, found.state) != (entry.fence, entry.state):
+        if found is None or not is_ended(found, entry):
             return Ended(accepted=False)
         return Ended(accepted=True, wanted_by=found.wanted_by)
 

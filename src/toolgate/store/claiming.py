@@ -11,10 +11,11 @@ from toolgate.crash import crash_here
 from toolgate.errors import InvalidRequest, StoreUnavailable
 from toolgate.ledger.claims import answering, continued, submitted
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Begun
+from toolgate.ledger.journal import Begun, Outdated
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
 from toolgate.ledger.state import State
+from toolgate.store import revision
 from toolgate.store.budgets import charge
 from toolgate.store.moment import now_ns
 from toolgate.store.records import approvals
@@ -29,12 +30,16 @@ _TRIES = 3
 
 
 class Terms(NamedTuple):
-    """On whose behalf, and how. `again`: this very intent may be on record, its answer lost."""
+    """On whose behalf, and how. `again`: this very intent may be on record, its answer lost.
+
+    `world`: the revision on which it was decided, where that matters.
+    """
 
     owner: Owner
     outbox: bool
     may_start: bool = True
     again: bool = False
+    world: int | None = None
 
 
 def started(entry: Entry, owner: Owner, now: int) -> Entry:
@@ -52,6 +57,12 @@ def started(entry: Entry, owner: Owner, now: int) -> Entry:
 
 def claim(connection: Connection, entry: Entry, terms: Terms) -> Begun:
     """Whatever there is decides; where there is nothing, the entry is started."""
+    if terms.world is not None and revision.current(connection) != terms.world:
+        # It may have been begun while the world was still that one.
+        begun = by_id(connection, entry.tenant, entry.call_id) if terms.again else None
+        if begun is None:
+            raise Outdated
+        return _own(begun, terms)
     for _ in range(_TRIES):
         begun = _claimed(connection, entry, terms)
         if begun is not None:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from toolgate.store.outage import outage
@@ -16,11 +15,11 @@ from toolgate.store.outage import outage
 class Job(NamedTuple):
     """Work, and who waits for it."""
 
-    work: Callable[[Connection], Any]
+    work: Callable[..., Any]
     loop: asyncio.AbstractEventLoop
     done: "asyncio.Future[Any]"
-    # Without a savepoint around it.
-    bare: bool = False
+    # What is done together with others of the same work.
+    item: tuple[object, ...] = ()
 
 
 class Answer(NamedTuple):

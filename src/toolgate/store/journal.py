@@ -32,7 +32,8 @@ _SMALL = 4_096
 _OURS = frozenset({Action.RUN, Action.AGAIN})
 _FIND = (
     f"SELECT {', '.join(COLUMNS)} FROM tool_execution_log "  # noqa: S608  names of our own
-    "WHERE call_id = $1 AND tenant_id = $2"
+    # So that no other index but that of the ids comes into question, also of a table still empty.
+    "WHERE call_id = $1 AND tenant_id || '' = $2"
 )
 
 
@@ -68,10 +69,12 @@ class TableJournal:
         """Write what waits, then stop."""
         await self._behind.close()
 
-    async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
+    async def begin(
+        self, entry: Entry, *, may_start: bool = True, world: int | None = None
+    ) -> Begun:
         """One transaction: the claim and the intent, or what is there already."""
         asked_ns = clock.monotonic_ns()
-        begun = await self._calls.begin(entry, may_start=may_start)
+        begun = await self._calls.begin(entry, may_start=may_start, world=world)
         if begun.action in _OURS:
             self.owner.running.add(begun.entry.call_id, asked_ns)
         return begun
@@ -80,11 +83,11 @@ class TableJournal:
         """By what this process was last told of its lease."""
         return self.owner.running.holds(call_id)
 
-    async def end(self, entry: Entry) -> Ended:
+    async def end(self, entry: Entry, *, again: bool = False) -> Ended:
         """Only its owner can end it, only as long as it is, and only once."""
         # Also where this fails: a lease that nobody prolongs shows that its call is lost.
         self.owner.running.discard(entry.call_id)
-        return await self._calls.end(entry)
+        return await self._calls.end(entry, again=again)
 
     async def find(self, tenant: str, call_id: str) -> Entry | None:
         """A row of its own, or a line on a page."""

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from toolgate.store.outage import closed
 from toolgate.store.readers import Readers, driver_of, in_one_moment, let_go
 
 T = TypeVar("T")
+A = TypeVar("A")
 _MOST_TOGETHER = 256
 _READERS = 2
 _BUSY_MS = 5_000
@@ -84,21 +86,24 @@ class Sqlite:
 
         Who is cancelled meanwhile does not take the work back: it is done, in its turn.
         """
-        return await self._queued(work, bare=False)
+        return await self._queued(work)
 
-    async def write_bare(self, work: Callable[[Connection], T]) -> T:
-        """As `write`, for work that leaves nothing behind where it raises an error of ours.
+    def write_together(
+        self, work: Callable[[Connection, list[A]], Sequence[Any]], item: A
+    ) -> "asyncio.Future[Any]":
+        """As `write`, for work that takes what waits beside it in one go: all items of its kind.
 
-        It is spared its savepoint. Whatever else it raises, nobody's work of that moment is kept.
+        It gives an answer for each; one that is an error has left nothing behind. Whatever it
+        raises, nobody's work of that moment is kept.
         """
-        return await self._queued(work, bare=True)
+        return self._queued(work, item)
 
-    def _queued(self, work: Callable[[Connection], T], *, bare: bool) -> "asyncio.Future[T]":
+    def _queued(self, work: Callable[..., Any], *item: object) -> "asyncio.Future[Any]":
         if self._closed:
             raise closed()
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(Job(work, loop, done, bare))
+        done: asyncio.Future[Any] = loop.create_future()
+        self._jobs.put(Job(work, loop, done, item))
         return done
 
     async def close(self) -> None:
@@ -174,12 +179,16 @@ def _committed(connection: Connection, batch: list[Job]) -> list[Answer]:
     driver = driver_of(connection)
     driver.execute("BEGIN IMMEDIATE")
     answers: list[Answer] = []
-    for job in batch:
-        answer = _attempt(connection, job)
-        answers.append(answer)
+    for work, jobs in groupby(batch, lambda job: job.work):
+        some = list(jobs)
+        if some[0].item:
+            answers += _attempt_together(connection, work, some)
+        else:
+            answers += [_attempt(connection, job) for job in some]
         if not driver.in_transaction:
             # A disk that is full ends it for all; what came next would be kept one by one.
-            raise answer.error or sqlite3.OperationalError("the transaction is over")
+            error = next((one.error for one in answers if one.error is not None), None)
+            raise error or sqlite3.OperationalError("the transaction is over")
     driver.execute("COMMIT")
     if connection.in_transaction():
         # Work by SQLAlchemy has begun one of its own making, which was the same.
@@ -189,15 +198,20 @@ def _committed(connection: Connection, batch: list[Job]) -> list[Answer]:
 
 def _attempt(connection: Connection, job: Job) -> Answer:
     """One work in its own savepoint: its failure is its own."""
-    if job.bare:
-        try:
-            return Answer(job, job.work(connection), None)
-        except ToolgateError as error:
-            return Answer(job, None, error)
     try:
         return Answer(job, whole(connection, job.work), None)
     except Exception as error:  # noqa: BLE001  handed to whoever asked
         return Answer(job, None, error)
+
+
+def _attempt_together(
+    connection: Connection, work: Callable[..., Sequence[Any]], jobs: Sequence[Job]
+) -> list[Answer]:
+    given = work(connection, [job.item[0] for job in jobs])
+    return [
+        Answer(job, None, one) if isinstance(one, ToolgateError) else Answer(job, one, None)
+        for job, one in zip(jobs, given, strict=True)
+    ]
 
 
 def whole(connection: Connection, work: Callable[[Connection], T]) -> T:
@@ -241,6 +255,10 @@ def _engine(path: Path | None) -> Engine:
         _keep_a_log(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
+        # Pages that change again and again are copied back once in so many, not in a thousand.
+        connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        # What a savepoint may have to bring back: a file of its own takes longer than the rows.
+        connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
 
     return engine

@@ -1,8 +1,15 @@
 # ruff: noqa: S608
 """The statements of `calls_postgres`: with what a step brings with it, each is one transaction."""
 
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
 from toolgate.ledger.state import State, before
+from toolgate.store import revision
 from toolgate.store.ending import ENDING
+from toolgate.store.records import tool_execution_log
 from toolgate.store.rows import COLUMNS
 from toolgate.store.told import AUDIT, OUTBOX
 
@@ -11,22 +18,30 @@ BEFORE = {state: [one.value for one in sorted(before(state))] for state in State
 
 
 def _claim(*, outbox: bool) -> str:
+    """Behind the columns: the world that it was decided on, or nothing."""
     values = ", ".join(
         # Given as a span; the server knows what time it is.
-        f"{_NOW} + ${at}::bigint" if name == "lease_ns" else f"${at}"
-        for at, name in enumerate(COLUMNS, 1)
+        f"{_NOW} + ${at}::bigint" if column.name == "lease_ns" else f"${at}::{_type(column)}"
+        for at, column in enumerate(tool_execution_log.columns, 1)
     )
+    world = f"${len(COLUMNS) + 1}::bigint"
     claimed = (
-        f"INSERT INTO tool_execution_log ({', '.join(COLUMNS)}) VALUES ({values}) "
+        f"INSERT INTO tool_execution_log ({', '.join(COLUMNS)}) SELECT {values} "
+        f"WHERE {world} IS NULL OR {world} = coalesce(({revision.READ}), 0) "
         "ON CONFLICT DO NOTHING RETURNING lease_ns"
     )
     if not outbox:
         return claimed
     return (
         f"WITH claimed AS ({claimed}), "
-        f"told AS ({_insert('outbox', OUTBOX, len(COLUMNS) + 1)} FROM claimed) "
+        f"told AS ({_insert('outbox', OUTBOX, len(COLUMNS) + 2)} FROM claimed) "
         "SELECT lease_ns FROM claimed"
     )
+
+
+def _type(column: sa.Column[Any]) -> str:
+    """A SELECT does not know the types of its parameters."""
+    return column.type.compile(dialect=postgresql.dialect()).lower()
 
 
 def _insert(table: str, columns: tuple[str, ...], first: int) -> str:
@@ -42,7 +57,9 @@ def _end(*, outbox: bool, charges: bool) -> str:
     ended = (
         f"UPDATE tool_execution_log SET {sets}, lease_ns = NULL, ended_ns = {_NOW}, "
         f"expires_ns = {_NOW} + ${first}::bigint, undo_until_ns = {_NOW} + ${first + 1}::bigint "
-        f"WHERE call_id = ${first + 2} AND tenant_id = ${first + 3} AND fence = ${first + 4} "
+        # So that no other index but that of the ids comes into question, also of a table that is
+        # still empty: the server keeps its first plan for long.
+        f"WHERE call_id = ${first + 2} AND tenant_id || '' = ${first + 3} AND fence = ${first + 4} "
         f"AND state = ANY(${first + 5}::text[]) RETURNING wanted_by"
     )
     first += 6

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import orjson
 from sqlalchemy import Connection
 
 from toolgate.ledger.entry import Entry
@@ -44,14 +43,14 @@ def tell_event(connection: Connection, entry: Entry, at_ns: int) -> None:
 
 def audit_values(entry: Entry, at_ns: int) -> tuple[Any, ...]:
     """The audit row of an end, by `AUDIT`."""
-    row = audit.execution_row(entry, at_ns)
+    row, details = audit.execution(entry, at_ns)
     return (
         at_ns,
         row["who"],
         row["why"],
         row["tenant_id"],
         row["change"],
-        orjson.dumps(row["details"]).decode(),
+        details.decode(),
         row["digest"],
     )
 

@@ -7,7 +7,7 @@ import msgspec
 from toolgate import clock
 from toolgate.errors import InvalidRequest
 from toolgate.ledger.charging import later
-from toolgate.ledger.claims import answering, continued, kept_ns, submitted
+from toolgate.ledger.claims import answering, continued, is_ended, kept_ns, submitted
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended
 from toolgate.ledger.machine import Action
@@ -47,8 +47,17 @@ class MemoryJournal:
         # What a side effect cost is told to the budgets with its end.
         self.charge: Callable[[Sequence[tuple[str, int]]], None] | None = None
 
-    async def begin(self, entry: Entry, *, may_start: bool = True) -> Begun:
-        """Claim the key and keep the intent, or say what is there already."""
+    async def begin(
+        self,
+        entry: Entry,
+        *,
+        may_start: bool = True,
+        world: int | None = None,  # noqa: ARG002  no world is kept here
+    ) -> Begun:
+        """Claim the key and keep the intent, or say what is there already.
+
+        No world is kept here: the gate has to look at its own before it decides.
+        """
         asked_ns = clock.monotonic_ns()
         begun = self._claimed(entry, may_start=may_start)
         if begun.action in _OURS:
@@ -59,10 +68,12 @@ class MemoryJournal:
         """By what this owner was last told of its lease."""
         return self.owner.running.holds(call_id)
 
-    async def end(self, entry: Entry) -> Ended:
+    async def end(self, entry: Entry, *, again: bool = False) -> Ended:
         """Only its owner can end it, only as long as it is, and only once."""
         self.owner.running.discard(entry.call_id)
         found = self.at(entry.tenant, entry.call_id)
+        if again and found is not None and is_ended(found, entry):
+            return Ended(accepted=True, wanted_by=found.wanted_by)
         if found is None or found.fence != entry.fence or entry.state not in MOVES[found.state]:
             return Ended(accepted=False)
         now = clock.unix_ns()

@@ -1,6 +1,6 @@
 """Asking whether a call happened whose end nobody saw: by the pure tool that can tell."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -27,9 +27,9 @@ _NOWHERE = object()
 class Perform(Protocol):
     """How a call is decided and run."""
 
-    async def __call__(
+    def __call__(
         self, tool: str, args: dict[str, Any], *, caller: Caller, turn: Turn | None, asked: Asked
-    ) -> Output: ...
+    ) -> Coroutine[Any, Any, Output]: ...
 
 
 class Told(NamedTuple):

@@ -86,14 +86,15 @@ class Bus:
         for one in self._subscriptions:
             one.close()
 
+    def hear(self, call: Call) -> bool:
+        """Whether anybody listens to what is told of this call."""
+        return bool(self._subscriptions) or (call.turn is not None and call.turn.emit is not None)
+
     async def tell(self, call: Call, entry: Entry) -> None:
         """A side effect is in this state now; a pure call is not spoken of."""
-        turn = call.turn
-        if not self._subscriptions and (turn is None or turn.emit is None):
-            return
-        event = event_of(entry, clock.unix_ns())
+        event = event_of(entry, clock.unix_ns()) if self.hear(call) else None
         if event is not None:
-            await self.publish(event, turn)
+            await self.publish(event, call.turn)
 
     async def publish(self, event: Event, turn: Turn | None = None) -> None:
         """To those who subscribed, then to the turn."""

@@ -221,7 +221,22 @@ def stored(call: Call, output: Output, redactor: Redactor = PLAIN) -> bytes:
         if shown is not data:
             output = msgspec.structs.replace(output, data=shown)
     known = secret_texts(call.spec.input_schema.raw, call.args)
-    return redactor.knowing(known).raw(orjson.dumps(msgspec.to_builtins(output)))
+    return redactor.knowing(known).raw(orjson.dumps(_fields(output)))
+
+
+def _fields(output: Output) -> dict[str, Any]:
+    """By their names. What the tool gave is JSON already; of the rest the failure is not."""
+    error = output.error
+    return {
+        "status": output.status,
+        "data": output.data,
+        "error": None if error is None else msgspec.structs.asdict(error),
+        "call_id": output.call_id,
+        "cached": output.cached,
+        "duration_ms": output.duration_ms,
+        "side_effects": output.side_effects,
+        "protocol_version": output.protocol_version,
+    }
 
 
 def plan_of(spec: ToolSpec, args: dict[str, Any], result: object, redactor: Redactor) -> bytes:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import msgspec
 
@@ -28,13 +28,25 @@ from toolgate.spec.redactor import PLAIN, Redactor
 log = logging.getLogger("toolgate.journal")
 # How long an outcome holds up a caller who has stopped waiting for it.
 _PATIENCE = 1.0
-Tell = Callable[[Call, Entry], Awaitable[None]]
+_MOMENT = 0.15
+
+
+class Listeners(Protocol):
+    """Whoever wants to hear of side effects."""
+
+    def hear(self, call: Call) -> bool:
+        """Whether anybody listens to this one."""
+        ...
+
+    async def tell(self, call: Call, entry: Entry) -> None:
+        """It is in this state now."""
+        ...
 
 
 class Record(Extension):
     """Writes the intent, runs, writes the outcome. A pure call is written once, afterwards.
 
-    `tell` hears of each side effect: when its intent is on record, and when its outcome is.
+    `listeners` hear of each side effect: when its intent is on record, and when its outcome is.
     `recorded` is told the ids of calls that are on record with their end.
     """
 
@@ -45,14 +57,16 @@ class Record(Extension):
         journal: Journal,
         *,
         wait: float = 0.0,
-        tell: Tell | None = None,
+        listeners: Listeners | None = None,
         redactor: Redactor = PLAIN,
         recorded: set[str] | None = None,
+        guarded: bool = False,
     ) -> None:
+        """`guarded`: a call is begun only in the world that it was decided on."""
         self._journal = journal
         self._recorded = recorded
-        self._twins = Twins(journal, wait)
-        self._tell = tell
+        self._twins = Twins(journal, wait, guarded=guarded)
+        self._listeners = listeners
         self._redactor = redactor
         self._late = Late()
 
@@ -128,11 +142,12 @@ class Record(Extension):
 
     async def _owned(self, inner: Handler, call: Call, entry: Entry) -> Output:
         """It is ours: run it, and say how it ended."""
-        try:
-            await self._told(call, entry)
-        except asyncio.CancelledError as error:
-            await self._end(call, entries.untried(entry, call, error), _PATIENCE)
-            raise
+        if self._is_heard(call):
+            try:
+                await self._told(call, entry)
+            except asyncio.CancelledError as error:
+                await self._end(call, entries.untried(entry, call, error), _PATIENCE)
+                raise
         try:
             output = await inner(call)
         except asyncio.CancelledError as error:
@@ -191,34 +206,78 @@ class Record(Extension):
 
         `claiming`: it may be going on under the id that it waited by.
         """
-        ended: list[Ended] = []
         costs.take(call.charges)
-
-        async def write() -> None:
-            nonlocal entry
-            try:
-                if claiming is not None:
-                    entry = _as_begun(await claiming, entry)
-                ended.append(await self._journal.end(entry))
-            finally:
-                # Also behind a caller who has gone away. Where it could not be written, whoever
-                # finds the call charges it.
-                costs.settle(call.charges, entry.charges)
-
-        error = await self._late.finish(write(), patience)
-        if error is not None:
-            # The intent stays open, which nobody can take for a call that did not happen.
-            log.error(
-                "the outcome of call %s is not on record (%s)", entry.call_id, type(error).__name__
-            )
+        if patience is not None:
+            return await self._end_late(_Write(self._journal, call, entry, claiming), patience)
+        try:
+            ended = await self._journal.end(entry)
+        except asyncio.CancelledError as error:
+            # What was sent may be done or not, so it is sent once more.
+            write = _Write(self._journal, call, entry, again=True)
+            if not is_overdue(error):
+                self._late.start(write.done())
+                raise
+            # Its time is over, but how it ended is known: that is worth a moment.
+            ended = await self._end_late(write, _MOMENT)
+            if ended is None:
+                raise
+            return ended
+        except Exception as error:  # noqa: BLE001  the store's trouble is not the tool's
+            costs.settle(call.charges, entry.charges)
+            _not_on_record(entry, error)
             return None
-        if ended and ended[0].accepted:
+        costs.settle(call.charges, entry.charges)
+        if ended.accepted and self._is_heard(call):
             await self._told(call, entry)
-        return ended[0] if ended else None
+        return ended
+
+    async def _end_late(self, write: "_Write", patience: float) -> Ended | None:
+        """The same, behind whoever does not wait any longer than that."""
+        error = await self._late.finish(write.done(), patience)
+        if error is not None:
+            _not_on_record(write.entry, error)
+            return None
+        if write.ended is not None and write.ended.accepted:
+            await self._told(write.of, write.entry)
+        return write.ended
+
+    def _is_heard(self, call: Call) -> bool:
+        return self._listeners is not None and self._listeners.hear(call)
 
     async def _told(self, call: Call, entry: Entry) -> None:
-        if self._tell is not None:
-            await self._tell(call, entry)
+        if self._listeners is not None:
+            await self._listeners.tell(call, entry)
+
+
+class _Write:
+    """An end that is written also behind a caller who has gone away."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        call: Call,
+        entry: Entry,
+        claiming: "asyncio.Task[Begun] | None" = None,
+        *,
+        again: bool = False,
+    ) -> None:
+        self.of, self.entry = call, entry
+        self.ended: Ended | None = None
+        self._journal, self._claiming, self._again = journal, claiming, again
+
+    async def done(self) -> None:
+        try:
+            if self._claiming is not None:
+                self.entry = _as_begun(await self._claiming, self.entry)
+            self.ended = await self._journal.end(self.entry, again=self._again)
+        finally:
+            # Where it could not be written, whoever finds the call charges it.
+            costs.settle(self.of.charges, self.entry.charges)
+
+
+def _not_on_record(entry: Entry, error: Exception) -> None:
+    """The intent stays open, which nobody can take for a call that did not happen."""
+    log.error("the outcome of call %s is not on record (%s)", entry.call_id, type(error).__name__)
 
 
 def _as_begun(begun: Begun, closed: Entry) -> Entry:

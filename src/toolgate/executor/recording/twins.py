@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+from collections.abc import Coroutine
+from typing import Any
 
 from toolgate import clock
 from toolgate.call import Call
@@ -18,10 +20,12 @@ _LATER = 0.25
 class Twins:
     """Claims calls. Who runs in this process wakes those that wait for it; others are looked at."""
 
-    def __init__(self, journal: Journal, wait: float) -> None:
+    def __init__(self, journal: Journal, wait: float, *, guarded: bool = False) -> None:
         self._journal = journal
+        self._guarded = guarded
         self._wait = wait
-        self._running: dict[str, asyncio.Event] = {}
+        # Those that run here, and what wakes whoever waits for one; nearly always nobody does.
+        self._running: dict[str, asyncio.Event | None] = {}
         # Claims that are being made, and whose callers have gone away.
         self._claiming: dict[str, asyncio.Task[Begun]] = {}
 
@@ -33,9 +37,7 @@ class Twins:
         pause = _SOON
         while True:
             begun = await (
-                self._agreed(call, intent)
-                if call.approval
-                else self._journal.begin(intent, may_start=call.may_start)
+                self._agreed(call, intent) if call.approval else self._begun(call, intent)
             )
             if begun.action in {Action.RUN, Action.AGAIN}:
                 self.owned(begun.entry)
@@ -59,16 +61,20 @@ class Twins:
 
     async def _agreed(self, call: Call, intent: Entry) -> Begun:
         """With an approval: the store says which call goes on, also when nobody waits for it."""
-        claiming = asyncio.ensure_future(self._journal.begin(intent, may_start=call.may_start))
+        claiming = asyncio.ensure_future(self._begun(call, intent))
         try:
             return await asyncio.shield(claiming)
         except asyncio.CancelledError:
             self._claiming[call.id] = claiming
             raise
 
+    def _begun(self, call: Call, intent: Entry) -> Coroutine[Any, Any, Begun]:
+        world = call.grant.tenancy_revision if self._guarded else None
+        return self._journal.begin(intent, may_start=call.may_start, world=world)
+
     def owned(self, entry: Entry) -> None:
         """It runs here from now on."""
-        self._running[entry.call_id] = asyncio.Event()
+        self._running[entry.call_id] = None
 
     def ended(self, entry: Entry) -> None:
         """Wake those that wait."""
@@ -77,10 +83,12 @@ class Twins:
             running.set()
 
     async def _ended(self, twin: Entry, most: float) -> None:
-        running = self._running.get(twin.call_id)
-        if running is None:
+        if twin.call_id not in self._running:
             await asyncio.sleep(most)
             return
+        running = self._running[twin.call_id]
+        if running is None:
+            running = self._running[twin.call_id] = asyncio.Event()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(most):
                 await running.wait()

@@ -63,8 +63,10 @@ class Bulkhead(Extension):
                 await lane.turn(call)
                 began_ns = clock.monotonic_ns()
             try:
-                if spec.effect is irreversible and call.turn is not None and behind is not None:
-                    await behind(call, waited=began_ns != 0)
+                if spec.effect is irreversible and behind is not None:
+                    turn = call.turn
+                    if turn is not None and turn.has_pending_messages is not None:
+                        await behind(call, waited=began_ns != 0)
                 return await inner(call)
             finally:
                 lane.leave(name, began_ns)

@@ -16,11 +16,13 @@ T = TypeVar("T")
 _OVERDUE = "the call took too long"
 # How long a call that was told to end may take to be over and on record, when the house closes.
 _LAST_WORDS = 2.0
+_NEVER = 2**63
+_PAUSE_NS = 1_000_000
 
 
 # The calls that the running code is inside of: until when they go on, and how many they are.
 # A plain pair: anything with names takes several times as long to make.
-_NOWHERE = (2**63, 0)
+_NOWHERE = (_NEVER, 0)
 _around: ContextVar[tuple[int, int]] = ContextVar("toolgate_around", default=_NOWHERE)
 
 
@@ -56,7 +58,9 @@ class Deadline(Extension):
     priority = 150
 
     def __init__(self) -> None:
-        self._waiting: set[asyncio.Timeout] = set()
+        self._waiting: set[_Limit] = set()
+        # One for all of them, at the earliest: a timer for each costs more than most calls.
+        self._alarm = _Alarm(self._waiting)
         # Set once the house closes; told when nothing waits any more.
         self._idle: asyncio.Event | None = None
 
@@ -89,10 +93,8 @@ class Deadline(Extension):
             if self._waiting:
                 async with asyncio.timeout(patience):
                     await self._idle.wait()
-        now = asyncio.get_running_loop().time()
         for limit in self._waiting:
-            if not limit.expired():
-                limit.reschedule(now)
+            limit.expire()
         with contextlib.suppress(TimeoutError):
             if self._waiting:
                 async with asyncio.timeout(_LAST_WORDS):
@@ -106,25 +108,84 @@ class Deadline(Extension):
             raise Overloaded(f"This gate is closing; {call.spec.name!r} did not run.")
 
     async def _in_time(self, call: Call, work: Coroutine[Any, Any, Output], waiting: Any) -> Output:
-        limit = asyncio.timeout(max((call.until_ns - clock.monotonic_ns()) / 1e9, 0))
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  what waits on a loop is in a task
+        limit = _Limit(call.until_ns, task)
         self._waiting.add(limit)
+        self._alarm.set(call.until_ns, task.get_loop())
         try:
-            async with limit:
-                return await _rest(work, waiting, limit)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            raise timed_out(call) from None
+            output = await _rest(work, waiting, limit)
+        except BaseException as error:
+            if limit.taken_back() and isinstance(error, asyncio.CancelledError):
+                raise timed_out(call) from None
+            raise
+        else:
+            limit.taken_back()
+            return output
         finally:
             self._waiting.discard(limit)
             if self._idle is not None and not self._waiting:
                 self._idle.set()
 
 
+class _Limit:
+    """Until when one call may wait. Then its task is cancelled, as `asyncio.timeout` would."""
+
+    __slots__ = ("_cancelling", "_task", "expired", "until_ns")
+
+    def __init__(self, until_ns: int, task: "asyncio.Task[Any]") -> None:
+        self.until_ns = until_ns
+        self.expired = False
+        self._task = task
+        self._cancelling = task.cancelling()
+
+    def expire(self) -> None:
+        """Its time is over."""
+        if not self.expired:
+            self.expired = True
+            self._task.cancel()
+
+    def taken_back(self) -> bool:
+        """Whether it has cancelled the task, and nobody else has: that holds no longer."""
+        return self.expired and self._task.uncancel() <= self._cancelling
+
+
+class _Alarm:
+    """Goes off at the earliest limit of all that wait, and then for the next one."""
+
+    def __init__(self, waiting: set[_Limit]) -> None:
+        self._waiting = waiting
+        self._at_ns = _NEVER
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def set(self, until_ns: int, loop: asyncio.AbstractEventLoop) -> None:
+        """Not later than that."""
+        if until_ns < self._at_ns or loop is not self._loop:
+            self._start(until_ns, loop)
+
+    def _start(self, until_ns: int, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._at_ns, self._loop = until_ns, loop
+        seconds = max((until_ns - clock.monotonic_ns()) / 1e9, 0)
+        self._timer = loop.call_later(seconds, self._ring, loop)
+
+    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer, self._at_ns = None, _NEVER
+        now, next_ns = clock.monotonic_ns(), _NEVER
+        for limit in self._waiting:
+            if limit.until_ns <= now:
+                limit.expire()
+            else:
+                next_ns = min(next_ns, limit.until_ns)
+        if next_ns != _NEVER:
+            # Not at once: where many end one after the other, each ring looks at all of them.
+            self._start(max(next_ns, now + _PAUSE_NS), loop)
+
+
 @coroutine
-def _rest(
-    work: Coroutine[Any, Any, T], waiting: Any, limit: asyncio.Timeout
-) -> Generator[Any, Any, T]:
+def _rest(work: Coroutine[Any, Any, T], waiting: Any, limit: _Limit) -> Generator[Any, Any, T]:
     """Await a coroutine that has been started and waits for `waiting`."""
     try:
         while True:
@@ -134,7 +195,7 @@ def _rest(
                 work.close()
                 raise
             except BaseException as error:  # noqa: BLE001  a cancellation belongs to the coroutine
-                if isinstance(error, asyncio.CancelledError) and limit.expired():
+                if isinstance(error, asyncio.CancelledError) and limit.expired:
                     # A class of our own would not be a cancellation to a task group.
                     error.args = (_OVERDUE,)
                 waiting = work.throw(error)

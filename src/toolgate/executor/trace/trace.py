@@ -26,7 +26,7 @@ from toolgate.executor.answer import answer, is_answer
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.recording import entries
 from toolgate.executor.trace.meter import BOUNDS, Meter
-from toolgate.ledger.journal import Journal
+from toolgate.ledger.journal import Journal, Outdated
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
 
@@ -92,6 +92,9 @@ class Trace(Extension):
         async def run(call: Call) -> Output:
             try:
                 output = await inner(call)
+            except Outdated:
+                # It is decided anew, and counted then.
+                raise
             except (Exception, asyncio.CancelledError) as error:
                 await self._failed(call, error, now() - _began_ns(call, error))
                 raise
