@@ -134,18 +134,30 @@ def test_every_entry_that_can_run_a_tool_is_one_that_is_swept() -> None:
 
 @pytest.mark.req("X1", "G1")
 def test_a_call_is_decided_in_the_function_that_hands_it_on() -> None:
-    [call] = [
-        node
+    """What is known is looked up in one, and handed on or to the other, which decides anew."""
+    found = {
+        node.name: [one for one in ast.walk(node) if isinstance(one, ast.Call)]
         for node in ast.walk(tree(SOURCE / "runtime.py"))
-        if isinstance(node, ast.AsyncFunctionDef) and node.name == "_perform"
-    ]
-    made = [ast.unparse(node.func) for node in ast.walk(call) if isinstance(node, ast.Call)]
-    for once in ("self.gate.known", "self.gate.decide", "self._executor.run"):
-        assert made.count(once) == 1
-    [handed] = [
-        node for node in ast.walk(call) if isinstance(node, ast.Return) and node.value is not None
-    ]
-    assert ast.unparse(handed).startswith("return await self._executor.run(grant, ")
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
+    handed = {
+        name: [_first(call) for call in calls if ast.unparse(call.func) == "self._executor.run"]
+        for name, calls in found.items()
+    }
+    assert {name: who for name, who in handed.items() if who} == {
+        "_perform": ["grant"],
+        "_decided": ["known", "grant"],
+    }
+    made = {name: [ast.unparse(call.func) for call in calls] for name, calls in found.items()}
+    assert made["_perform"].count("self.gate.known") == 1
+    assert made["_decided"].count("self.gate.decide") == 1
+    [passed] = [one for one in found["_perform"] if ast.unparse(one.func) == "self._decided"]
+    assert _first(passed) == "grant"
+    assert sum(names.count("self._decided") for names in made.values()) == 1
+
+
+def _first(call: ast.Call) -> str:
+    return ast.unparse(call.args[0])
 
 
 TIME = {

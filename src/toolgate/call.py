@@ -233,6 +233,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     undo_of: str = ""
     # Told each piece of a tool that streams, as JSON, when it comes.
     on_piece: Callable[[Any], object] | None = None
+    # Whether it was let through before, and only its world has changed since.
+    anew: bool = False
 
 
 PLAINLY = Asked()

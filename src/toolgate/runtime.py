@@ -1,9 +1,10 @@
 """Runtime: discover, call and undo. Every door leads through here, and through nothing else."""
 
-import contextlib
 import copy
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
+
+import msgspec
 
 from toolgate.call import PLAINLY, Asked, Caller, Grant, Output, Turn
 from toolgate.catalog.catalog import Catalog
@@ -240,7 +241,7 @@ class Runtime:
                 return await self._executor.run(known, args, turn, asked)
             except Outdated:
                 # Nothing was begun. From here on the world is looked at before it is decided on.
-                pass
+                asked = msgspec.structs.replace(asked, anew=True)
         if self.gate.reads_args:
             # What was decided on is what runs, whoever else holds the arguments.
             args = copy.deepcopy(args)
@@ -248,9 +249,13 @@ class Runtime:
             with self.watch.deciding(caller, tool, is_there=self._is_there):
                 grant = await self.gate.decide(caller, tool, args, turn)
             crash_here("CP2")
-            with contextlib.suppress(Outdated):
+            try:
                 return await self._executor.run(grant, args, turn, asked)
-        raise Outdated
+            except Outdated:
+                asked = msgspec.structs.replace(asked, anew=True)
+        # No attempt was counted, since each was decided anew; the whole of it is.
+        with self.watch.deciding(caller, tool, is_there=self._is_there):
+            raise Outdated
 
     def _is_there(self, tool: str) -> bool:
         return self.catalog.current.get(tool) is not None

@@ -65,7 +65,7 @@ async def test_a_connection_that_breaks_at_any_message_does_it_once_or_refuses_c
                 if not isinstance(first, ToolgateError) and first.ok:
                     assert (again.cached, again.data) == (True, first.data)
             assert not broke, "it was broken at every message of a call"
-            assert at > 3
+            assert at > 2, "the claim and the end"
             assert "success" in seen
 
 

@@ -1,4 +1,4 @@
-"""Where approvals and events are kept: the twins in memory, SQLite and PostgreSQL."""
+"""A house in which a person is asked, and where approvals and events are kept."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -7,12 +7,15 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.people.asked import look, pay, ran, send
 from tests.servers.postgres import Postgres as Server
 from tests.store.places import FILE, MEMORY, PLACES, fresh_url, open_at
+from toolgate import Toolgate
 from toolgate.call import Event
 from toolgate.ledger.approval import Approvals
 from toolgate.ledger.events import Outbox
 from toolgate.ledger.journal import Journal
+from toolgate.settings.settings import Settings
 from toolgate.store.approvals import TableApprovals
 from toolgate.store.database import Database
 from toolgate.store.journal import TableJournal
@@ -53,6 +56,19 @@ async def _opened(
     stack.push_async_callback(database.close)
     await migrate(database)
     return database
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ran() -> None:
+    ran.clear()
+
+
+@pytest.fixture
+async def gate(tmp_path: Path) -> AsyncGenerator[Toolgate]:
+    """With tools that need an approval, a confirmation and nobody's word."""
+    async with Toolgate.open(Settings(root=tmp_path)) as opened:
+        opened.add(pay, send, look)
+        yield opened
 
 
 @pytest.fixture(params=(TWIN, *PLACES))

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.servers.postgres import Postgres as Server
+from tests.store.kept import KINDS
+from tests.store.once import Once
+from tests.store.once import opened as once_opened
 from tests.store.places import FILE, MEMORY, PLACES, SHARED, fresh_url, open_at
 from toolgate.ledger.journal import Journal
 from toolgate.store.database import Database
@@ -72,3 +75,10 @@ async def journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenera
             yield MemoryJournal()
         else:
             yield TableJournal(await _opened(request.param, tmp_path, request, stack))
+
+
+@pytest.fixture(params=KINDS)
+async def once(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Once]:
+    """A store as several processes see it, in which nothing has begun."""
+    async with once_opened(request, tmp_path) as found:
+        yield found

@@ -15,6 +15,7 @@ from tests.store.kept import kept
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal
 from toolgate.ledger.ledger import Ledger
+from toolgate.ledger.state import State
 from toolgate.store.database import Database
 from toolgate.store.journal import TableJournal
 from toolgate.store.ledger import TableLedger
@@ -34,6 +35,11 @@ def keyed(**fields: Any) -> Entry:
     """A call with a key of its own making."""
     given: dict[str, Any] = {"scope": "clerk/3/ann/turn", "key": "k1", "digest": "d1"}
     return entry(**(given | fields))
+
+
+def over(begun: Entry, state: State = State.SUCCEEDED, **fields: object) -> Entry:
+    """What began, as it ends."""
+    return msgspec.structs.replace(begun, state=state, **fields)
 
 
 class Twins:
@@ -157,6 +163,16 @@ class Tables:
 
 
 Once = Twins | Tables
+
+
+async def state_of(once: Once, call: Entry) -> State:
+    found = await once.journal().find(call.tenant, call.call_id)
+    assert found is not None
+    return found.state
+
+
+async def lost_in(once: Once) -> list[Entry]:
+    return list(await once.ledger(once.journal()).lost(10))
 
 
 @asynccontextmanager

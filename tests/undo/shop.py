@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from toolgate import Caller, ToolError, Turn, tool
 from toolgate.call import Call
+from toolgate.executor.aftercare.report import Report
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
 from toolgate.runtime import Runtime
@@ -175,3 +176,16 @@ async def entry_of(house: Runtime, call_id: str, caller: Caller = ME) -> Entry:
 
 async def state_of(house: Runtime, call_id: str, caller: Caller = ME) -> str:
     return str((await entry_of(house, call_id, caller)).state)
+
+
+async def paid(house: Runtime, *amounts: int, caller: Caller = ME) -> list[str]:
+    """The ids of so many payments in one turn group."""
+    made = [
+        await house.call("pay", {"amount": amount}, caller=caller, turn=GROUP) for amount in amounts
+    ]
+    assert all(output.ok for output in made)
+    return [output.call_id for output in made]
+
+
+def results(report: Report) -> list[tuple[str, str]]:
+    return [(item.tool, item.result) for item in report.items]

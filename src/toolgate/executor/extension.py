@@ -20,6 +20,7 @@ from toolgate.errors import (
     ToolError,
     ToolgateError,
 )
+from toolgate.ledger.journal import Outdated
 
 # A coroutine, not any awaitable: the deadline steps it by hand.
 Handler = Callable[[Call], Coroutine[Any, Any, Output]]
@@ -75,6 +76,9 @@ def _hooked(extension: Extension, inner: Handler) -> Handler:
     async def run(call: Call) -> Output:
         try:
             return await inner(call)
+        except Outdated:
+            # Nothing has failed: the call is decided anew.
+            raise
         except ToolgateError as error:
             ran = _ran(error)
             recovered = await failed(ran, call, error)

@@ -287,7 +287,8 @@ class Gate:
             caller,
             spec,
             moment.snapshot.revision,
-            moment.world.revision,
+            # That of the book which keeps it: an older one would be out of date at every claim.
+            (book if lasting else moment).world.revision,
             capsule.needs_a_person(
                 caller, spec, moment.world, destructive=self._rules.destructive_waits
             ),

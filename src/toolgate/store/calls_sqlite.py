@@ -200,16 +200,16 @@ def _ended(connection: Connection, ends: Sequence[_End]) -> list[Ended]:
     by_state: dict[State, list[_End]] = defaultdict(list)
     for one in ends:
         by_state[one.entry.state].append(one)
-    accepted: dict[str, Ended] = {}
+    accepted: dict[int, Ended] = {}
     for state, some in by_state.items():
         accepted |= _taken(connection, _END[state], some)
-    return [accepted.get(one.entry.call_id) or _ended_before(connection, one) for one in ends]
+    return [accepted.get(id(one)) or _ended_before(connection, one) for one in ends]
 
 
 def _taken(
     connection: Connection, statements: dict[int, str], ends: Sequence[_End]
-) -> dict[str, Ended]:
-    """Those that were still their owner's, by their call."""
+) -> dict[int, Ended]:
+    """Those that were still their owner's. There may be two of one call."""
     driver = driver_of(connection)
 
     def all_open(_: Connection) -> None:
@@ -231,7 +231,7 @@ def _taken(
         for lease, amount in one.entry.charges:
             driver.execute(_CHARGE, (amount, lease))
     return {
-        one.entry.call_id: Ended(accepted=True, wanted_by=wanted.get(call_id, ""))
+        id(one): Ended(accepted=True, wanted_by=wanted.get(call_id, ""))
         for one, call_id in zip(ends, ids, strict=True)
     }
 

@@ -93,8 +93,8 @@ class Sqlite:
     ) -> "asyncio.Future[Any]":
         """As `write`, for work that takes what waits beside it in one go: all items of its kind.
 
-        It gives an answer for each; one that is an error has left nothing behind. Whatever it
-        raises, nobody's work of that moment is kept.
+        It gives an answer for each; one that is an error has left nothing behind. Where it raises,
+        nothing of that moment is kept, and each item is tried by itself.
         """
         return self._queued(work, item)
 
@@ -166,10 +166,15 @@ class Sqlite:
                 self._hand = self._engine.connect()
             answers = _committed(self._hand, batch)
         except BaseException as error:  # noqa: BLE001  those who wait must hear it
-            answers = [Answer(job, None, error) for job in batch]
             # Whatever it was in the middle of, the next batch does not meet it.
             let_go(self._hand)
             self._hand = None
+            if len(batch) > 1 and not isinstance(error, sqlite3.OperationalError):
+                # Not the disk's trouble, but one work's, which is nobody else's.
+                for job in batch:
+                    self._commit([job])
+                return
+            answers = [Answer(job, None, error) for job in batch]
         self._writing_ns = 0
         give(answers)
 

@@ -92,7 +92,8 @@ class Rate(Extension):
             terms = find.get(key)
             if terms is None or terms.spec is not spec or world_now() is not self._seen:
                 terms = self._terms(key, spec)
-            if not terms.limits:
+            # What is decided anew has used its part already.
+            if not terms.limits or call.asked.anew:
                 return inner(call)
             if shared is not None:
                 return shared(call, terms)

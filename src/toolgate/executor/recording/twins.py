@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from typing import Any
 
 from toolgate import clock
@@ -15,6 +15,8 @@ from toolgate.ledger.state import OPEN
 # How soon a twin in another process is looked at again: at first, and after a while.
 _SOON = 0.02
 _LATER = 0.25
+# So many wait in one process, each with a look now and then; who comes then is told at once.
+_MOST_WAITING = 256
 
 
 class Twins:
@@ -26,6 +28,7 @@ class Twins:
         self._wait = wait
         # Those that run here, and what wakes whoever waits for one; nearly always nobody does.
         self._running: dict[str, asyncio.Event | None] = {}
+        self._waiting = 0
         # Claims that are being made, and whose callers have gone away.
         self._claiming: dict[str, asyncio.Task[Begun]] = {}
 
@@ -34,26 +37,35 @@ class Twins:
         asked = call.asked.wait_s
         wait = self._wait if asked is None else asked
         until_ns = min(call.until_ns, clock.monotonic_ns() + round(wait * 1e9))
-        pause = _SOON
+        pauses = _pauses()
         while True:
             begun = await (
                 self._agreed(call, intent) if call.approval else self._begun(call, intent)
             )
             if begun.action in {Action.RUN, Action.AGAIN}:
                 self.owned(begun.entry)
-            if begun.action is not Action.WAIT:
+            if begun.action is not Action.WAIT or self._waiting >= _MOST_WAITING:
                 return begun
-            twin: Entry | None = begun.entry
-            while twin is not None and twin.state in OPEN:
-                left = (until_ns - clock.monotonic_ns()) / 1e9
-                if left <= 0:
+            self._waiting += 1
+            try:
+                if not await self._waited(begun.entry, until_ns, pauses):
                     return begun
-                await self._ended(twin, min(pause, left))
-                pause = min(2 * pause, _LATER)
-                twin = await self._journal.find(intent.tenant, twin.call_id)
-                if twin is not None and _looks_lost(twin):
-                    # The store knows for sure, and says whose it is now.
-                    break
+            finally:
+                self._waiting -= 1
+
+    async def _waited(self, entry: Entry, until_ns: int, pauses: Iterator[float]) -> bool:
+        """Whether the store has something new to say about a twin; else its time is over."""
+        twin: Entry | None = entry
+        while twin is not None and twin.state in OPEN:
+            left = (until_ns - clock.monotonic_ns()) / 1e9
+            if left <= 0:
+                return False
+            await self._ended(twin, min(next(pauses), left))
+            twin = await self._journal.find(entry.tenant, twin.call_id)
+            if twin is not None and _looks_lost(twin):
+                # The store knows for sure, and says whose it is now.
+                return True
+        return True
 
     def left(self, call: Call) -> "asyncio.Task[Begun] | None":
         """The claim that was being made when its caller went away."""
@@ -92,6 +104,13 @@ class Twins:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(most):
                 await running.wait()
+
+
+def _pauses() -> Iterator[float]:
+    pause = _SOON
+    while True:
+        yield pause
+        pause = min(2 * pause, _LATER)
 
 
 def _looks_lost(twin: Entry) -> bool:

@@ -94,6 +94,7 @@ class Trace(Extension):
                 output = await inner(call)
             except Outdated:
                 # It is decided anew, and counted then.
+                recorded.discard(call.id)
                 raise
             except (Exception, asyncio.CancelledError) as error:
                 await self._failed(call, error, now() - _began_ns(call, error))
