@@ -1,5 +1,6 @@
 """Settings: read once, checked whole, and every mistake told with its place and the nearest key."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from toolgate.configuration import LATER, load
 from toolgate.errors import SettingsInvalid
 from toolgate.settings.settings import SECTIONS, Settings
 
+EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/settings/*.toml"))
 SURFACE = {
     "server": {"host", "port", "public_url"},
     "store": {"url"},
@@ -273,3 +275,27 @@ def test_a_wrong_kind_of_value_is_told_in_words(tmp_path: Path, line: str, said:
     file.write_text(line)
     with pytest.raises(SettingsInvalid, match=said):
         load(file, {})
+
+
+@pytest.mark.parametrize("named", ["TOOLGATE_EVENTS_SECRET", "TOOLGATE_MY__SECRET"])
+def test_a_variable_that_a_setting_names_may_be_called_anything(file: Path, named: str) -> None:
+    text = f'[events]\nurl = "https://hooks.example.com"\nsecret_env = "{named}"\n'
+    file.write_text(text, "utf-8")
+    assert load(file, {named: "s" * 40}).events.secret_env == named
+    # Named by the environment itself.
+    file.write_text('[events]\nurl = "https://hooks.example.com"\n', "utf-8")
+    assert load(file, {named: "s" * 40, "TOOLGATE_EVENTS__SECRET_ENV": named})
+    # Named by nobody, it is a mistake; and so are others.
+    assert problems(file, '[events]\nsecret_env = "OTHER"', **{named: "s"})[0].startswith(named)
+    assert len(problems(file, text, **{named: "s", "TOOLGATE_SERVER_PORT": "1"})) == 1
+
+
+def test_a_setting_that_is_named_as_a_secret_is_still_one(file: Path) -> None:
+    file.write_text('[events]\nsecret_env = "TOOLGATE_SERVER__PORT"\n', "utf-8")
+    assert load(file, {"TOOLGATE_SERVER__PORT": "8800"}).server.port == 8800
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
+def test_every_example_can_be_loaded_with_the_secrets_that_it_names(example: Path) -> None:
+    names = re.findall(r'_env = "(\w+)"', example.read_text("utf-8"))
+    assert load(example, dict.fromkeys(names, "s" * 40))

@@ -8,7 +8,7 @@ import ipaddress
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -45,11 +45,13 @@ def load(file: Path | str | None = None, environment: Mapping[str, str] | None =
     if file is not None:
         text, values = _read(Path(file))
         root = Path(file).absolute().parent
-    overlay = _overlay(environment)
+    given = _overlay(environment)
+    named = frozenset(_named(values, given))
+    overlay = [one for one in given if one[1] not in named or _is_setting(one[0])]
     places = _Places(str(file or ""), text, {path: name for path, name, _ in overlay})
     problems = [
         *_unknown(values, overlay, places),
-        *_misnamed(environment),
+        *_misnamed(environment.keys() - named),
         *_written_secrets(values, places),
     ]
     for path, _name, value in overlay:
@@ -165,9 +167,25 @@ def _unknown(
             yield Problem(places(path), _suggest(".".join(path), path[1], fields))
 
 
-def _misnamed(environment: Mapping[str, str]) -> Iterator[Problem]:
+def _named(
+    values: Mapping[str, Any], overlay: list[tuple[tuple[str, ...], str, str]]
+) -> Iterator[str]:
+    """The variables that settings name, such as `secret_env`: they may be called anything."""
+    for keys in values.values():
+        if isinstance(keys, dict):
+            for key, value in cast("dict[str, Any]", keys).items():
+                if key.endswith("_env") and isinstance(value, str):
+                    yield value
+    yield from (value for path, _name, value in overlay if path[-1].endswith("_env"))
+
+
+def _is_setting(path: tuple[str, ...]) -> bool:
+    return len(path) == 2 and path[0] in SECTIONS and path[1] in SECTIONS[path[0]].model_fields
+
+
+def _misnamed(names: Iterable[str]) -> Iterator[Problem]:
     """`TOOLGATE_SERVER_PORT` means nothing to us, and something to whoever wrote it."""
-    for name in sorted(environment):
+    for name in sorted(names):
         section, _, key = name.removeprefix(PREFIX).partition("_")
         if name.startswith(PREFIX) and section.lower() in SECTIONS and not key.startswith("_"):
             meant = f"{PREFIX}{section}__{key}"

@@ -9,7 +9,7 @@ import msgspec
 from toolgate.call import PLAINLY, Asked, Caller, Grant, Output, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.crash import crash_here
-from toolgate.errors import CallNotFound, InvalidRequest
+from toolgate.errors import CallNotFound, InvalidRequest, PolicyUnavailable
 from toolgate.executor.aftercare.probing import Probing
 from toolgate.executor.aftercare.recovery import Recover
 from toolgate.executor.aftercare.report import Report
@@ -240,8 +240,7 @@ class Runtime:
             try:
                 return await self._executor.run(known, args, turn, asked)
             except Outdated:
-                # Nothing was begun. From here on the world is looked at before it is decided on.
-                asked = msgspec.structs.replace(asked, anew=True)
+                asked = await self._anew(asked)
         if self.gate.reads_args:
             # What was decided on is what runs, whoever else holds the arguments.
             args = copy.deepcopy(args)
@@ -252,10 +251,19 @@ class Runtime:
             try:
                 return await self._executor.run(grant, args, turn, asked)
             except Outdated:
-                asked = msgspec.structs.replace(asked, anew=True)
-        # No attempt was counted, since each was decided anew; the whole of it is.
+                asked = await self._anew(asked)
+        # No attempt was counted, since each was decided anew; the whole of it is. Around this call
+        # may be another one: to that, this is a failure like any other.
         with self.watch.deciding(caller, tool, is_there=self._is_there):
-            raise Outdated
+            raise PolicyUnavailable(
+                f"The rules changed again and again before {tool[:64]!r} could begin. Nothing ran: "
+                "try again."
+            )
+
+    async def _anew(self, asked: Asked) -> Asked:
+        """Nothing was begun: the world is looked at, and the call is decided on anew."""
+        await self.tenancy.freshen()
+        return msgspec.structs.replace(asked, anew=True)
 
     def _is_there(self, tool: str) -> bool:
         return self.catalog.current.get(tool) is not None

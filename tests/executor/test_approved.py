@@ -11,7 +11,7 @@ from tests.limits.house import ME, eventually
 from toolgate import Extension, Output, Priority, Toolgate, Turn, tool
 from toolgate.errors import ApprovalDenied, InvalidRequest
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Begun
+from toolgate.ledger.journal import Basis, Begun
 from toolgate.settings.settings import Settings
 from toolgate.store.journal import TableJournal
 
@@ -115,10 +115,10 @@ async def test_who_goes_away_during_the_claim_has_tried_nothing(
     begin = TableJournal.begin
 
     async def slowly(
-        self: TableJournal, entry: Entry, *, may_start: bool = True, world: int | None = None
+        self: TableJournal, entry: Entry, *, may_start: bool = True, basis: Basis | None = None
     ) -> Begun:
         """The store has done it, and its answer is on its way."""
-        begun = await begin(self, entry, may_start=may_start, world=world)
+        begun = await begin(self, entry, may_start=may_start, basis=basis)
         claimed.set()
         await answered.wait()
         return begun

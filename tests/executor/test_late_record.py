@@ -9,7 +9,7 @@ import pytest
 from toolgate import Call, Caller, Extension, Output, Priority, ToolError, clock, tool
 from toolgate.errors import OutOfTime, StoreUnavailable
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Begun, Ended
+from toolgate.ledger.journal import Basis, Begun, Ended
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal
 
@@ -25,10 +25,10 @@ class Hanging(MemoryJournal):
         self.asked, self.release, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def begin(
-        self, entry: Entry, *, may_start: bool = True, world: int | None = None
+        self, entry: Entry, *, may_start: bool = True, basis: Basis | None = None
     ) -> Begun:
         await self._pause("begin")
-        return await super().begin(entry, may_start=may_start, world=world)
+        return await super().begin(entry, may_start=may_start, basis=basis)
 
     async def end(self, entry: Entry, *, again: bool = False) -> Ended:
         await self._pause("end")
@@ -62,7 +62,7 @@ async def test_a_store_that_hangs_before_the_call_ends_it_in_time_and_says_that_
 async def test_an_outcome_that_cannot_be_written_does_not_outlast_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("toolgate.executor.recording.record._PATIENCE", 0.01)
+    monkeypatch.setattr("toolgate.executor.recording.ends._PATIENCE", 0.01)
 
     @tool(effect="irreversible", timeout=0.02)
     async def pay() -> None:
@@ -133,9 +133,9 @@ class Stalled(MemoryJournal):
         self._stand_still = stand_still
 
     async def begin(
-        self, entry: Entry, *, may_start: bool = True, world: int | None = None
+        self, entry: Entry, *, may_start: bool = True, basis: Basis | None = None
     ) -> Begun:
-        begun = await super().begin(entry, may_start=may_start, world=world)
+        begun = await super().begin(entry, may_start=may_start, basis=basis)
         self._stand_still()
         return begun
 

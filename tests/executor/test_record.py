@@ -14,7 +14,7 @@ from tests.house import ME, STORE, journal_rows, open_gate, states
 from toolgate import Call, Caller, ToolError, Toolgate, Turn, tool
 from toolgate.errors import InvalidArguments, StoreUnavailable
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Begun, Ended
+from toolgate.ledger.journal import Basis, Begun, Ended
 from toolgate.ledger.machine import Action
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal
@@ -58,10 +58,10 @@ async def test_without_the_record_ahead_the_effect_would_happen_unrecorded(
     gate: Toolgate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def unwritten(
-        _journal: object, entry: Entry, *, may_start: bool, world: int | None
+        _journal: object, entry: Entry, *, may_start: bool, basis: Basis | None
     ) -> Begun:
         assert may_start
-        assert world is not None
+        assert basis is not None
         return Begun(msgspec.structs.replace(entry, fence=1), Action.RUN)
 
     monkeypatch.setattr("toolgate.store.journal.TableJournal.begin", unwritten)
@@ -222,9 +222,9 @@ async def test_a_caller_that_goes_away_while_the_intent_is_written_leaves_nothin
 
     class Slow(MemoryJournal):
         async def begin(
-            self, entry: Entry, *, may_start: bool = True, world: int | None = None
+            self, entry: Entry, *, may_start: bool = True, basis: Basis | None = None
         ) -> Begun:
-            begun = await super().begin(entry, may_start=may_start, world=world)
+            begun = await super().begin(entry, may_start=may_start, basis=basis)
             written.set()
             await asyncio.Event().wait()
             return begun

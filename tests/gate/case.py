@@ -101,6 +101,8 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
     args: dict[str, Any] = msgspec.field(default_factory=lambda: {"text": "hello"})
     flags: Flags = msgspec.field(default_factory=Flags)
     capsules: dict[str, Capsule] = {}
+    # Agents that were there, and are not any more.
+    removed: tuple[str, ...] = ()
     layers: tuple[StoredLayer, ...] = ()
     roles: tuple[StoredRole, ...] = ()
     personas: dict[str, StoredPersona] = {}
@@ -159,6 +161,10 @@ async def put(tenancy: Tenancy, case: Case) -> None:
     await put_flags(tenancy, case.flags.everyone, case.flags.tenants)
     for whose, capsule in case.capsules.items():
         await put_capsule(tenancy, whose, capsule.mode, capsule.tools, capsule.care)
+    for whose in case.removed:
+        tenant, agent = whose.split("/")
+        await tenancy.set_agent(tenant, agent)
+        await tenancy.remove_agent(tenant, agent)
     for one in case.layers:
         layer = Layer(allow=one.allow, deny=one.deny, reason=one.reason)
         await tenancy.set_layer(one.name, layer, role=one.role, tenant=one.tenant)

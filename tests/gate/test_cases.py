@@ -223,7 +223,7 @@ def test_there_are_enough_cases_and_each_is_told_apart() -> None:
 # What each phase can decide by; `implementation` and the like are in the cases' own words.
 RULES = {
     "registry": {"enabled", "tool_flag", "tenant_flag", "implementation", "allowed_callers"},
-    "capsule": {"all", "listed", "not_listed", "switched_off"},
+    "capsule": {"all", "listed", "not_listed", "switched_off", "removed"},
     "relations": {"off", "execute", "no_execute", "nobody"},
     "policy": {
         *("layers", "global", "unknown_role", "task", "task:read_only", "task:no_web"),

@@ -19,7 +19,7 @@ from toolgate.tenancy.capsule import Mode
 # that asks otherwise. What an operator chose by a selector no command can know.
 _COMMANDS = (
     *("registry/enabled", "registry/tool_flag", "registry/tenant_flag"),
-    *("capsule/not_listed", "capsule/switched_off", "relations/no_execute"),
+    *("capsule/not_listed", "capsule/switched_off", "capsule/removed", "relations/no_execute"),
     *("policy/global", "policy/role:", "policy/persona"),
 )
 # Of those that one rule decides, so many.

@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from json_repair import repair_json
 
 from tests.messages.spoken import Call, anthropic, openai, responses, written
 from toolgate.errors import InvalidRequest
-from toolgate.messages import tolerant
 from toolgate.messages.read import read
 from toolgate.messages.said import Message, Said
 
@@ -181,15 +179,6 @@ def test_a_call_that_is_only_spoken_of_is_refused_with_the_advice_to_send_it_alo
     assert [call for _id, call, _args in said(CALL)] == ["pay"], "alone it is one"
 
 
-REPAIRED = ["cut off", "a missing quote", "a quote inside", "no quotes", "a bare word"]
-
-
-@pytest.mark.parametrize("which", REPAIRED)
-def test_without_the_check_the_repair_alone_would_have_guessed(which: str) -> None:
-    guessed: Any = repair_json(AMBIGUOUS[which], return_objects=True)
-    assert guessed["tool_name"] == "a"
-
-
 def test_without_the_look_around_it_a_quoted_call_would_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -197,18 +186,6 @@ def test_without_the_look_around_it_a_quoted_call_would_run(
 
     monkeypatch.setattr("toolgate.messages.written._check_alone", anywhere)
     assert said(SPOKEN_OF["on a quoted line"]) == [("", "pay", {"to": "evil"})]
-
-
-def test_without_the_check_a_dropped_value_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = AMBIGUOUS["a key said twice, dirty"]
-    assert problem(text)
-    tokens: Any = vars(tolerant)["_tokens"]
-
-    def agrees(_value: object) -> Any:
-        return tokens(text)
-
-    monkeypatch.setattr(tolerant, "_said", agrees)
-    assert said(text) == [("", "a", {"x": 2})]
 
 
 BROKEN_ARGUMENTS = [
@@ -219,7 +196,8 @@ BROKEN_ARGUMENTS = [
     ('"x"', "object"),
     (None, "JSON text"),
     ({"x": 1}, "JSON text"),
-    ("{" * 100, "nested"),
+    ("{" * 100, "name in quotes"),
+    ('{"x":' * 100, "nested"),
     ('{"x":1}{"y":2}', "object"),
 ]
 
@@ -248,8 +226,29 @@ def test_one_id_is_one_call_and_two_that_differ_are_none() -> None:
 
 def test_more_calls_than_may_run_are_all_answered_and_none_is_run() -> None:
     many = [Call(f"c-{number}", "echo", {"text": "x"}) for number in range(11)]
-    assert "at most 10" in problem(openai(*many))
-    assert len(said(openai(*many[:10]))) == 10
+    told = "the message has 11 calls, and at most 10 are run; send fewer"
+    for speak in (openai, responses, anthropic):
+        assert problem(speak(*many)) == told
+        assert [call.id for call in read(speak(*many), most=10).calls] == [one.id for one in many]
+        assert len(said(speak(*many[:10]))) == 10
+
+
+def test_of_too_many_calls_no_arguments_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def counted(text: str) -> dict[str, Any]:
+        asked.append(text)
+        return {}
+
+    monkeypatch.setattr("toolgate.messages.openai.read_object", counted)
+    for ids in (10_000, 1):
+        calls = (Call(f"c-{one % ids}", "echo", {"x": one}) for one in range(10_000))
+        message = openai(*calls)
+        assert "the message has 10000 calls, and at most 10" in problem(message)
+        assert len(read(message, most=10).calls) <= 100
+        assert asked == []
+    read(openai(ONE, TWO), most=10)
+    assert len(asked) == 2, "of few they are"
 
 
 WRONG_SHAPES: list[object] = [

@@ -13,7 +13,7 @@ from tests.store.entries import entry
 from tests.store.once import Tables, keyed
 from tests.store.together import another_world, audited, one_by_one, rows, together, told
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Begun, Ended, Journal
+from toolgate.ledger.journal import Basis, Begun, Ended, Journal
 from toolgate.ledger.state import State
 from toolgate.store import sqlite
 from toolgate.store.migrate import migrate
@@ -86,9 +86,9 @@ def shown(answers: Sequence[Any]) -> list[object]:
 Ask = Callable[[Journal], Coroutine[Any, Any, Any]]
 
 
-def asked(claim: Claim, intent: Entry, worlds: tuple[int, int]) -> Ask:
+def asked(claim: Claim, intent: Entry, worlds: tuple[Basis, Basis]) -> Ask:
     world = worlds[0 if claim.outdated else 1]
-    return lambda journal: journal.begin(intent, may_start=claim.may_start, world=world)
+    return lambda journal: journal.begin(intent, may_start=claim.may_start, basis=world)
 
 
 def said(call: Entry, end: End) -> Ask:
@@ -105,7 +105,7 @@ def intent_of(claim: Claim) -> Entry:
 async def came_of(
     how: Callable[..., Coroutine[Any, Any, list[Any]]],
     running: Sequence[Entry],
-    asks: Callable[[tuple[int, int]], Sequence[Ask]],
+    asks: Callable[[tuple[Basis, Basis]], Sequence[Ask]],
     order: Sequence[int],
 ) -> tuple[object, ...]:
     """Everything that can be seen of it, answers in the order in which they were asked for."""
@@ -142,7 +142,7 @@ async def test_any_order_in_one_batch_is_as_good_as_one_after_the_other(
     intents = [intent_of(one) for one in claims]
     left = [at for at, one in enumerate(claims) if one.leaves]
 
-    def asks(worlds: tuple[int, int]) -> list[Ask]:
+    def asks(worlds: tuple[Basis, Basis]) -> list[Ask]:
         begins = [asked(one, intents[at], worlds) for at, one in enumerate(claims)]
         ending = [said(running[one.call], one) for one in over]
         leaving = [said(intents[at], End(at, State.FAILED, 1, again=False)) for at in left]

@@ -18,9 +18,11 @@ from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended, Journal, Outdated
 from toolgate.ledger.machine import Action
 from toolgate.ledger.state import State
+from toolgate.store import revision
 from toolgate.store.claiming import Terms, claim
 from toolgate.store.journal import TableJournal
 from toolgate.store.records import tool_execution_log as log
+from toolgate.tenancy.parts import KEYS, TENANT
 
 replace = msgspec.structs.replace
 pytestmark = pytest.mark.req("D1", "S3")
@@ -114,17 +116,29 @@ async def test_what_is_out_of_date_leaves_nothing_behind(anywhere: Tables) -> No
     journal = anywhere.journal(outbox=True)
     old = await another_world(anywhere)
     new = await another_world(anywhere)
-    done = await journal.begin(keyed(), world=new)
+    done = await journal.begin(keyed(), basis=new)
     await journal.end(over(done.entry))
     before, events = await rows(anywhere), await told(anywhere)
     for intent, starts in ((keyed(key="k2"), True), (keyed(), True), (keyed(key="k3"), False)):
         with pytest.raises(Outdated):
-            await journal.begin(intent, may_start=starts, world=old)
+            await journal.begin(intent, may_start=starts, basis=old)
     assert (await rows(anywhere), await told(anywhere)) == (before, events)
     # The positive controls: in the world of now, and where nobody asks for one.
-    assert (await journal.begin(keyed(), world=new)).action is Action.REPLAY
-    assert (await journal.begin(keyed(key="k2"), world=new)).action is Action.RUN
+    assert (await journal.begin(keyed(), basis=new)).action is Action.REPLAY
+    assert (await journal.begin(keyed(key="k2"), basis=new)).action is Action.RUN
     assert (await journal.begin(keyed(key="k4"))).action is Action.RUN
+
+
+async def test_what_changes_for_others_leaves_a_claim_alone(anywhere: Tables) -> None:
+    journal, decided = anywhere.journal(), await another_world(anywhere)
+    await anywhere.database.write(lambda one: revision.bump(one, (f"{TENANT}other", KEYS)))
+    asked = (journal.begin(keyed(key=f"k{at}"), basis=decided) for at in range(3))
+    begun = await asyncio.gather(*asked)
+    assert [one.action for one in begun] == [Action.RUN] * 3
+    # The control: its own tenant's part.
+    await anywhere.database.write(lambda one: revision.bump(one, (f"{TENANT}acme",)))
+    with pytest.raises(Outdated):
+        await journal.begin(keyed(key="k4"), basis=decided)
 
 
 async def test_what_is_out_of_date_is_so_alone(tables: Tables) -> None:
@@ -133,7 +147,7 @@ async def test_what_is_out_of_date_is_so_alone(tables: Tables) -> None:
     worlds = [old if at % 7 == 3 else new if at % 2 else None for at in range(40)]
     intents = [keyed(key=f"k{at}") for at in range(40)]
     answers = await together(
-        tables, *(journal.begin(one, world=at) for one, at in zip(intents, worlds, strict=True))
+        tables, *(journal.begin(one, basis=at) for one, at in zip(intents, worlds, strict=True))
     )
     for world, answer in zip(worlds, answers, strict=True):
         assert isinstance(answer, Outdated) if world == old else answer.action is Action.RUN
@@ -147,9 +161,9 @@ async def test_a_claim_whose_answer_was_lost_was_made_in_its_own_world(anywhere:
     journal = anywhere.journal()
     assert isinstance(journal, TableJournal)
     world, intent = await another_world(anywhere), keyed()
-    begun = await journal.begin(intent, world=world)
+    begun = await journal.begin(intent, basis=world)
     await another_world(anywhere)
-    terms = Terms(journal.owner, outbox=False, again=True, world=world)
+    terms = Terms(journal.owner, outbox=False, again=True, basis=world)
 
     async def sent(one: Entry, terms: Terms) -> Begun:
         return await anywhere.database.write(lambda connection: claim(connection, one, terms))

@@ -4,6 +4,7 @@ import pytest
 
 from toolgate.errors import InvalidRequest
 from toolgate.tenancy import keys
+from toolgate.tenancy.capsule import EVERYTHING, NOTHING, Capsule, Mode, NewerMessages
 from toolgate.tenancy.changes import (
     AddKey,
     AddTenant,
@@ -13,6 +14,7 @@ from toolgate.tenancy.changes import (
     SetActivation,
     SetAgent,
     SetLayer,
+    SetNewerMessages,
     SetPersona,
     SetPolicyModule,
     SetRelations,
@@ -163,6 +165,37 @@ async def test_an_agent_that_goes_takes_its_capsule_and_its_keys_with_it(
     for change in (RemoveAgent("acme", "ghost"), RemoveAgent("initech", "clerk")):
         with pytest.raises(InvalidRequest, match="There is no agent"):
             await directory.put((change,))
+
+
+@pytest.mark.req("V3")
+async def test_the_name_of_an_agent_that_is_gone_has_nothing_until_there_is_one_again(
+    directory: Directory,
+) -> None:
+    await directory.put((ACME, SetAgent("acme", "clerk", Mode.LISTED)))
+    await directory.put((SetNewerMessages("acme", "clerk", NewerMessages.ABSORB),))
+    await directory.put((RemoveAgent("acme", "clerk"),))
+    world = await directory.load()
+    assert world.tenant("acme").removed == {"clerk"}
+    assert not world.tenant("acme").capsules
+    assert world.capsule("acme", "clerk") == NOTHING
+    assert world.capsule("acme", "another") == EVERYTHING
+    assert world.capsule("globex", "clerk") == EVERYTHING
+    for change in (
+        RemoveAgent("acme", "clerk"),
+        SetActivation("acme", "clerk", "echo"),
+        SetNewerMessages("acme", "clerk", NewerMessages.QUEUE),
+        AddKey(keys.make(Role.AGENT, tenant="acme", agent="clerk").key),
+    ):
+        with pytest.raises(InvalidRequest):
+            await directory.put((change,))
+    assert await directory.load() == world
+    for mode in (None, Mode.LISTED):
+        await directory.put((SetAgent("acme", "clerk", mode),))
+        after = await directory.load(world)
+        assert after.tenant("acme").removed == frozenset()
+        assert after.capsule("acme", "clerk") == Capsule(mode or Mode.ALL), "a fresh one"
+        await directory.put((RemoveAgent("acme", "clerk"),))
+        assert (await directory.load(after)).capsule("acme", "clerk") == NOTHING
 
 
 @pytest.mark.req("V3")

@@ -8,9 +8,11 @@ import sqlalchemy as sa
 
 from tests.store.once import Tables
 from tests.store.places import busy
+from toolgate.ledger.journal import Basis
 from toolgate.store import revision
 from toolgate.store.records import audit_log, outbox
 from toolgate.store.records import tool_execution_log as log
+from toolgate.tenancy.parts import EVERYONE, TENANT
 
 # What no two stores have in common: who wrote it, and when.
 _OWN = frozenset({"owner", "lease_ns", "ended_ns", "expires_ns", "undo_until_ns"})
@@ -29,9 +31,9 @@ async def one_by_one(_: Tables, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
     return [(await asyncio.gather(one, return_exceptions=True))[0] for one in asked]
 
 
-async def another_world(tables: Tables) -> int:
-    """Its revision, once somebody has changed something."""
-    return await tables.database.write(revision.bump)
+async def another_world(tables: Tables) -> Basis:
+    """What is decided on it, once somebody has changed something for everyone."""
+    return Basis(await tables.database.write(revision.bump), (EVERYONE, f"{TENANT}acme"))
 
 
 async def rows(tables: Tables) -> list[dict[str, Any]]:

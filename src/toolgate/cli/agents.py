@@ -10,7 +10,7 @@ from toolgate.cli.administer import administer
 from toolgate.cli.operator import Why, newcomers, signed
 from toolgate.cli.session import TENANT, Config, Json, Tenant
 from toolgate.cli.state import find
-from toolgate.tenancy.capsule import Capsule, Mode, NewerMessages
+from toolgate.tenancy.capsule import EVERYTHING, Capsule, Mode, NewerMessages
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Agents and their capsules.")
 Name = Annotated[str, typer.Argument(help="The agent's name.")]
@@ -122,7 +122,8 @@ def override(
     async def work(gate: Toolgate) -> list[str]:
         find(gate, tool)
         before = gate.tenancy.world
-        has = before.capsule(tenant, name).has(tool)
+        # One that was removed begins anew, as one that never was.
+        has = before.tenant(tenant).capsules.get(name, EVERYTHING).has(tool)
         await signed(gate, why).activate(tenant, name, tool, enabled=has, overrides=overrides)
         return newcomers(before, gate, tenant, name)
 

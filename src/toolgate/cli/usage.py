@@ -37,7 +37,7 @@ def usage(
                 row["tenant"],
                 row["month"],
                 row["metric"],
-                f"{row['used']:,}",
+                f"{'at least ' if row['at_least'] else ''}{row['used']:,}",
                 "none" if row["limit"] is None else f"{row['limit']:,}",
                 f"{row['held']:,}",
                 row["plan"],

@@ -7,7 +7,13 @@ import msgspec
 
 from toolgate import clock
 from toolgate.call import PLAINLY, Asked, Call, Grant, Output, Turn, new_call_id
-from toolgate.errors import OutOfTime, SettingsInvalid, ToolgateError, UnsupportedProvider
+from toolgate.errors import (
+    CallRefused,
+    OutOfTime,
+    SettingsInvalid,
+    ToolgateError,
+    UnsupportedProvider,
+)
 from toolgate.executor.aftercare import recalled
 from toolgate.executor.answer import answer, is_answer
 from toolgate.executor.aside import Aside, told
@@ -16,7 +22,7 @@ from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.failure import execution_failed
 from toolgate.executor.mistakes import mistake
 from toolgate.executor.people.people import People
-from toolgate.executor.provider import Provider
+from toolgate.executor.provider import NOT_BEGUN, Provider
 from toolgate.executor.recording.entries import downstream_key
 from toolgate.executor.recording.record import Record
 from toolgate.executor.recording.remember import Remember
@@ -204,16 +210,25 @@ class Executor:
         provider = self._providers.get(spec.provider)
         if provider is None:
             raise UnsupportedProvider(f"Nothing here runs tools of the kind {spec.provider!r}.")
+        is_first = False
         # Of a side effect only: who stood still past its lease may find somebody else at it.
-        if call.downstream_key and not self._record.holds(call.id):
-            raise OutOfTime(
-                f"{spec.name!r} was held up for so long before it began that its claim ran out. "
-                "It did not run here: call it again."
-            )
+        if call.downstream_key:
+            if not self._record.holds(call.id):
+                raise OutOfTime(
+                    f"{spec.name!r} was held up for so long before it began that its claim ran "
+                    "out. It did not run here: call it again."
+                )
+            is_first = self._record.reach(call.id)
         try:
             data = await provider.run(call)
         except ToolgateError as error:
             self._clean(call, error)
+            if isinstance(error, CallRefused):
+                if not isinstance(error, NOT_BEGUN):
+                    # For something that the provider itself had asked for, on its way.
+                    raise execution_failed(call, error) from error
+                if is_first:
+                    self._record.unreach(call.id)
             raise
         except asyncio.CancelledError as error:
             task = asyncio.current_task()

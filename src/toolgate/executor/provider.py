@@ -3,7 +3,27 @@
 from typing import Any, Protocol
 
 from toolgate.call import Call
+from toolgate.errors import (
+    CircuitOpen,
+    InvalidArguments,
+    OutOfTime,
+    Overloaded,
+    ProviderUnavailable,
+    RateLimited,
+    UnsupportedProvider,
+)
 from toolgate.spec.tool import ToolSpec
+
+# What says that nothing was begun; any other refusal may come after the effect.
+NOT_BEGUN = (
+    CircuitOpen,
+    InvalidArguments,
+    OutOfTime,
+    Overloaded,
+    ProviderUnavailable,
+    RateLimited,
+    UnsupportedProvider,
+)
 
 
 class Provider(Protocol):
@@ -14,5 +34,8 @@ class Provider(Protocol):
         ...
 
     async def run(self, call: Call) -> Any:
-        """The tool's result as a JSON value. A failure is a `CallFailed`."""
+        """The tool's result as a JSON value. A failure is a `CallFailed`.
+
+        Where nothing was begun, one of `NOT_BEGUN` says so.
+        """
         ...

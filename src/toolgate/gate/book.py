@@ -12,6 +12,7 @@ from toolgate.gate.layers import cascade, flat
 from toolgate.gate.moment import Moment
 from toolgate.gate.recorder import exactly
 from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.keys import Living, not_valid
 from toolgate.tenancy.world import World
 
 _MOST_BOOKS = 5_000
@@ -21,9 +22,20 @@ _MOST_ANSWERS = 1_000
 class Book:
     """One caller's decisions. It is thrown away when anything it rests on has changed."""
 
-    __slots__ = ("answers", "free", "grants", "listing", "moment", "refused", "until_ns", "world")
+    __slots__ = (
+        "_living",
+        "answers",
+        "free",
+        "grants",
+        "listing",
+        "moment",
+        "refused",
+        "until_ns",
+        "world",
+    )
 
-    def __init__(self, moment: Moment, until_ns: int) -> None:
+    def __init__(self, moment: Moment, until_ns: int, living: Living) -> None:
+        self._living = living
         self.moment = moment
         self.world = moment.world
         self.until_ns = until_ns
@@ -50,6 +62,8 @@ class Book:
             return False
         if before.tenant(tenant) is not world.tenant(tenant):
             return False
+        if before.keys is not world.keys and not is_let_in(caller, world, self._living):
+            return False
         self.world = world
         self.moment = self.moment._replace(world=world)
         # They hold in this world as well, and say so.
@@ -67,6 +81,7 @@ class Books:
     def __init__(self, ttl_ns: int, *, cascading: bool = True) -> None:
         self._ttl_ns = ttl_ns
         self._layers = cascade if cascading else flat
+        self._living = Living()
         self.kept: dict[Caller, Book] = {}
         self.snapshot: Snapshot | None = None
         self.revision = ""
@@ -76,7 +91,10 @@ class Books:
         self.kept.clear()
 
     def of(self, caller: Caller, snapshot: Snapshot, world: World, revision: str) -> Book:
-        """The caller's book for this moment, new where the old one does not hold any more."""
+        """The caller's book for this moment, new where the old one does not hold any more.
+
+        `Unauthenticated` where the key that it came by is none any more.
+        """
         if snapshot is not self.snapshot or revision is not self.revision:
             self.kept.clear()
             self.snapshot, self.revision = snapshot, revision
@@ -84,12 +102,21 @@ class Books:
         book = self.kept.get(caller)
         if book is not None and now_ns < book.until_ns and book.follow(caller, world):
             return book
+        if not is_let_in(caller, world, self._living):
+            self.kept.pop(caller, None)
+            raise not_valid()
         _tellable(caller, world)
         if len(self.kept) >= _MOST_BOOKS:
             self.kept.clear()
-        book = Book(Moment(snapshot, world, self._layers(caller, world)), now_ns + self._ttl_ns)
+        moment = Moment(snapshot, world, self._layers(caller, world))
+        book = Book(moment, now_ns + self._ttl_ns, self._living)
         self.kept[caller] = book
         return book
+
+
+def is_let_in(caller: Caller, world: World, living: Living) -> bool:
+    """Whether the key that the caller came by opens something in this world, if it came by one."""
+    return not caller.key or living.has(caller.key, world.keys)
 
 
 def _tellable(caller: Caller, world: World) -> None:

@@ -3,6 +3,7 @@
 from toolgate.call import Caller
 from toolgate.gate.decision import Verdict
 from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.capsule import NOTHING
 from toolgate.tenancy.world import World
 
 PHASE = "capsule"
@@ -59,6 +60,14 @@ def _judged(tenant: str, agent: str, spec: ToolSpec, world: World) -> Verdict:
     activation = capsule.activations.get(spec.name)
     if capsule.has(spec.name):
         return _TENANTS if activation is None else _LISTED
+    if capsule is NOTHING:
+        return Verdict(
+            phase=PHASE,
+            allowed=False,
+            rule="removed",
+            reason=f"agent {agent!r} was removed",
+            remedy=f"toolgate agents set {agent} --tenant {tenant}",
+        )
     return Verdict(
         phase=PHASE,
         allowed=False,

@@ -18,6 +18,9 @@ from toolgate.spec.cost import UNIT
 _SHARE = 64
 _LARGEST = 1_000 * UNIT
 _SECOND = 1_000_000_000
+# Counted up to here, and no further: more than any budget holds, and so far below a database's
+# largest whole number that two of them, and what a call costs, still fit it.
+FULL = 2 * 10**18
 
 
 def period_of(at_ns: int) -> str:
@@ -30,6 +33,16 @@ def end_of(period: str) -> int:
     year, month = map(int, period.split("-"))
     year, month = (year + 1, 1) if month == 12 else (year, month + 1)
     return calendar.timegm((year, month, 1, 0, 0, 0)) * _SECOND
+
+
+def bounded(amount: int) -> int:
+    """The amount as it is written and told: what is `FULL` stands for at least so much."""
+    return min(amount, FULL)
+
+
+def added(spent: int, amount: int) -> int:
+    """What is spent with so much more, or less. What is full stays so: nobody knows by how much."""
+    return FULL if spent >= FULL else min(spent + amount, FULL)
 
 
 def granted(needs: Sequence[int], remaining: int) -> int:
@@ -77,7 +90,7 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Budgets(Protocol):
-    """Where budgets are kept. Leases run by the store's clock."""
+    """Where budgets are kept. Leases run by the store's clock; no amount grows beyond `FULL`."""
 
     @property
     def lease_ns(self) -> int:

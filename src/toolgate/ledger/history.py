@@ -70,6 +70,10 @@ class Sessions(Protocol):
         """How a started call ended. One that is over stays as it is."""
         ...
 
+    async def forget(self, call_id: str) -> None:
+        """A started call was given up before it began: it is as if it had not been made."""
+        ...
+
     async def of(self, caller: Caller, turn: Turn | None) -> dict[str, Any]:
         """What the caller's session did, and what the turn did, in the caller's tenant.
 

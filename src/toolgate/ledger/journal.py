@@ -1,7 +1,7 @@
 """The journal: no record, no side effect. What the executor writes; `ledger.ledger` reads it."""
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -11,13 +11,20 @@ from toolgate.ledger.machine import Action
 
 
 class Outdated(PolicyUnavailable):
-    """The world has changed since the call was decided on, so it was not begun."""
+    """What the call was decided on has changed since, so it was not begun.
+
+    For whoever has decided: it decides anew. Nobody else hears of it.
+    """
 
     def __init__(self) -> None:
-        super().__init__(
-            "The rules changed while this call was on its way, again and again. Nothing ran: try "
-            "again."
-        )
+        super().__init__("The rules changed while this call was on its way. Nothing ran.")
+
+
+class Basis(NamedTuple):
+    """What a call was decided on: a revision of the world, and the parts of it that matter."""
+
+    revision: int
+    parts: tuple[str, ...]
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -38,11 +45,11 @@ class Journal(Protocol):
     """Where entries are kept. `begin` and `end` return when the entry is durable."""
 
     async def begin(
-        self, entry: Entry, *, may_start: bool = True, world: int | None = None
+        self, entry: Entry, *, may_start: bool = True, basis: Basis | None = None
     ) -> Begun:
         """Claim the key and write the intent, before the effect, in one transaction.
 
-        `world`: the revision that it was decided on. Where the store has another, `Outdated`, and
+        `basis`: what it was decided on. Where any of that has changed since, `Outdated`, and
         nothing is written.
 
         RUN and AGAIN: the entry that comes back is started, and has its fence. An entry with an

@@ -1,6 +1,6 @@
 """What one process holds of a tenant's budget of one metric. Pure; it is told the time."""
 
-from toolgate.ledger.budget import Balance
+from toolgate.ledger.budget import FULL, Balance, bounded
 
 
 class Purse:
@@ -103,7 +103,9 @@ class Purse:
 
     def on_record(self, spent: int) -> None:
         """What the journal has really written: a call that never began was not."""
-        self._journaled = spent
+        # Of what is full, this process knows better how much it is.
+        if spent < FULL:
+            self._journaled = spent
 
     def balance(self, now_ns: int) -> Balance:
         """How it stands, for the store. What a lease that has ended held may be another's."""
@@ -114,6 +116,6 @@ class Purse:
             tenant=self.tenant,
             metric=self.metric,
             period=self.period,
-            left=max(self._drawn - self.behind, 0) if self.most is not None else 0,
-            behind=self.behind,
+            left=bounded(max(self._drawn - self.behind, 0)) if self.most is not None else 0,
+            behind=bounded(self.behind),
         )

@@ -2,25 +2,24 @@
 
 from typing import Any, cast
 
-from toolgate.messages.said import Message, Said, call_id, once, shown, tool_name
+from toolgate.messages.said import Message, Said, call_id, calls_of, shown, tool_name
 from toolgate.spec.document import measure
 
 TOOL_USE = "tool_use"
 
 
-def read_blocks(blocks: list[Any]) -> Message:
+def read_blocks(blocks: list[Any], most: int) -> Message:
     """Everything but uses of tools is left alone; those that the model's own server runs, too."""
-    uses = [one for one in blocks if _is_use(one)]
-    return Message(format="anthropic", calls=once([_use(one) for one in uses]))
+    given = [(call_id(one.get("id"), "A use of a tool"), one) for one in blocks if is_use(one)]
+    return Message(format="anthropic", calls=calls_of(given, _use, most))
 
 
-def _is_use(block: Any) -> bool:
+def is_use(block: Any) -> bool:
+    """Whether a block of a content is a use of a tool."""
     return isinstance(block, dict) and cast("dict[str, Any]", block).get("type") == TOOL_USE
 
 
-def _use(block: Any) -> Said:
-    fields = cast("dict[str, Any]", block)
-    id_ = call_id(fields.get("id"), "A use of a tool")
+def _use(id_: str, fields: dict[str, Any]) -> Said:
     try:
         tool = tool_name(fields.get("name"))
     except ValueError as error:

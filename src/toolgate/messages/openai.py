@@ -2,11 +2,21 @@
 
 from typing import Any, cast
 
-from toolgate.messages.said import MAX_TEXT, Message, Said, call_id, once, shown, tool_name, unclear
+from toolgate.messages.said import (
+    MAX_TEXT,
+    Given,
+    Message,
+    Said,
+    call_id,
+    calls_of,
+    shown,
+    tool_name,
+    unclear,
+)
 from toolgate.messages.tolerant import read_object
 
 
-def read_completion(response: dict[str, Any]) -> Message:
+def read_completion(response: dict[str, Any], most: int) -> Message:
     """A whole answer of Chat Completions; of several choices nobody can tell which is meant."""
     choices: object = response["choices"]
     if not isinstance(choices, list) or len(cast("list[object]", choices)) != 1:
@@ -15,10 +25,10 @@ def read_completion(response: dict[str, Any]) -> Message:
     message = cast("dict[str, object]", choice).get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
         raise unclear("The choice holds no message.")
-    return read_tool_calls(cast("dict[str, Any]", message))
+    return read_tool_calls(cast("dict[str, Any]", message), most)
 
 
-def read_tool_calls(message: dict[str, Any]) -> Message:
+def read_tool_calls(message: dict[str, Any], most: int) -> Message:
     """An assistant's message of Chat Completions."""
     if message.get("function_call") is not None:
         raise unclear("'function_call' of a message has no id to answer to; use 'tool_calls'.")
@@ -27,42 +37,40 @@ def read_tool_calls(message: dict[str, Any]) -> Message:
         return Message(format="openai")
     if not isinstance(listed, list):
         raise unclear("'tool_calls' is a list.")
-    return Message(
-        format="openai", calls=once([_tool_call(one) for one in cast("list[Any]", listed)])
-    )
+    given = [_tool_call(one) for one in cast("list[Any]", listed)]
+    return Message(format="openai", calls=calls_of(given, _function, most))
 
 
-def read_items(items: list[Any]) -> Message:
+def read_items(items: list[Any], most: int) -> Message:
     """The output of the Responses API: everything but function calls is left alone."""
-    calls = [_item(one) for one in items if _is_call(one)]
-    return Message(format="responses", calls=once(calls))
+    given = [
+        (call_id(one.get("call_id"), "A function call"), one) for one in items if _is_call(one)
+    ]
+    return Message(format="responses", calls=calls_of(given, _said, most))
 
 
 def _is_call(item: Any) -> bool:
     return isinstance(item, dict) and cast("dict[str, Any]", item).get("type") == "function_call"
 
 
-def _tool_call(one: Any) -> Said:
+def _tool_call(one: Any) -> Given:
     if not isinstance(one, dict):
         raise unclear("A tool call is an object.")
     call = cast("dict[str, Any]", one)
-    id_ = call_id(call.get("id"), "A tool call")
+    return call_id(call.get("id"), "A tool call"), call
+
+
+def _function(id_: str, call: dict[str, Any]) -> Said:
     function = call.get("function")
     if call.get("type", "function") != "function" or not isinstance(function, dict):
         return Said(id=id_, problem="only calls of functions can be run")
-    fields = cast("dict[str, Any]", function)
-    return _said(id_, fields.get("name"), fields.get("arguments"))
+    return _said(id_, cast("dict[str, Any]", function))
 
 
-def _item(item: Any) -> Said:
-    return _said(
-        call_id(item.get("call_id"), "A function call"), item.get("name"), item.get("arguments")
-    )
-
-
-def _said(id_: str, name: object, arguments: object) -> Said:
+def _said(id_: str, call: dict[str, Any]) -> Said:
+    arguments = call.get("arguments")
     try:
-        tool = tool_name(name)
+        tool = tool_name(call.get("name"))
     except ValueError as error:
         return Said(id=id_, problem=str(error))
     if not isinstance(arguments, str) or len(arguments) > MAX_TEXT:

@@ -1,5 +1,6 @@
 """What a model said: the calls in its message, each as it was meant or with why it is not clear."""
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -11,6 +12,9 @@ MAX_TEXT = 1024 * 1024
 _LONGEST_ID = 256
 _LONGEST_NAME = 256
 _SHOWN = 60
+# Of more calls than are run so many times as many are answered, and looked at.
+_ANSWERED = 10
+Given = tuple[str, Any]
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +59,17 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
 
 
-def once(calls: list[Said]) -> tuple[Said, ...]:
+def calls_of(given: list[Given], read: Callable[[str, Any], Said], most: int) -> tuple[Said, ...]:
+    """The calls of a message, of which only the ids are known; too many are not even read."""
+    ids = dict.fromkeys(id_ for id_, _ in given)
+    count = len(ids) if len(ids) > most else len(given)
+    if len(ids) <= most and count <= _ANSWERED * most:
+        return _once([read(id_, one) for id_, one in given])
+    told = f"the message has {count} calls, and at most {most} are run; send fewer"
+    return tuple(Said(id=id_, problem=told) for id_ in list(ids)[: _ANSWERED * most])
+
+
+def _once(calls: list[Said]) -> tuple[Said, ...]:
     """Each id once. Two that differ are neither: which one is meant cannot be told."""
     kept: dict[str, Said] = {}
     for call in calls:

@@ -17,8 +17,8 @@ _HOW = 'send the call alone: one object, {"tool_name": NAME, "tool_args": {…}}
 _OTHER = frozenset({"args", "arguments", "parameters", "tool_input", "input", "tool"})
 _MOST_TEXT = 128 * 1024
 # A fence that opens right before the call, and one anywhere.
-_OPENS = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*\w*\s*\Z", re.MULTILINE)
-_FENCE = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})", re.MULTILINE)
+_OPENS = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+\w*+")
+_FENCE = re.compile(r"^[ \t>]*+(?:`{3,}+|~{3,}+)", re.MULTILINE)
 # What comes right behind one of these is quoted, or part of something.
 _BINDS = tuple("\"'`“”‘’„«»([\\")  # noqa: RUF001  they are meant
 _PAIRS = ("“”", "«»")
@@ -85,9 +85,12 @@ def _check_alone(before: str, after: str) -> None:
     after = after.strip()
     if _NAME in before or _NAME in after:
         raise ValueError("is not the only one that is spoken of")
-    opened = _OPENS.search(before)
+    # One look at the last line: a search would begin anew at each.
+    last = before.rstrip()
+    line = last.rfind("\n") + 1
+    opened = _OPENS.fullmatch(last, line)
     if opened is not None:
-        before = before[: opened.start()]
+        before = before[:line]
         after = "" if after == opened[1] else after
     if after:
         raise ValueError("is not the last thing in the text")

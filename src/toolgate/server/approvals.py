@@ -67,6 +67,7 @@ async def _decided(request: Request, id_: str, verb: str, receive: Receive) -> A
             raise InvalidRequest(
                 f"{field[:60]!r} does not fit; {verb!r} takes the texts {', '.join(_FIELDS[verb])}."
             )
+    await request.confirm()
     desk, by = request.gate.approvals, _decider(request)
     if await desk.find(id_, by=by) is None:
         return None

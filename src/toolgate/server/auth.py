@@ -3,7 +3,6 @@
 import hmac
 
 from toolgate.call import Caller
-from toolgate.errors import Unauthenticated
 from toolgate.tenancy import keys
 from toolgate.tenancy.keys import Key
 from toolgate.tenancy.world import World
@@ -18,7 +17,7 @@ def authenticate(header: bytes | None, world: World) -> Key:
         key = world.keys.get(digest)
         if key is not None and hmac.compare_digest(key.digest, digest):
             return key
-    raise Unauthenticated("This needs a valid key: send Authorization: Bearer KEY.")
+    raise keys.not_valid()
 
 
 def caller_of(key: Key) -> Caller:
@@ -29,4 +28,5 @@ def caller_of(key: Key) -> Caller:
         user=key.user,
         persona=key.persona,
         roles=key.roles,
+        key=key.id,
     )

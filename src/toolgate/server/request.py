@@ -6,7 +6,7 @@ from typing import NamedTuple
 from toolgate.call import Caller
 from toolgate.errors import InvalidRequest
 from toolgate.runtime import Runtime
-from toolgate.tenancy.keys import Key, Role
+from toolgate.tenancy.keys import Key, Role, not_valid
 from toolgate.tenancy.names import nearest
 
 # Who a client says it is, where only its key is asked: not read.
@@ -25,6 +25,16 @@ class Request(NamedTuple):
     def is_admin(self) -> bool:
         """Whether the key may look beyond its own agent."""
         return self.key.role is not Role.AGENT
+
+    async def confirm(self) -> None:
+        """For what the gate is not asked about: the key, as the store has it now.
+
+        Another node may have revoked it, or this one while the body was on its way.
+        """
+        tenancy = self.gate.tenancy
+        await tenancy.freshen()
+        if tenancy.world.keys.get(self.key.digest) is None:
+            raise not_valid()
 
     def takes(self, *names: str) -> None:
         """`InvalidRequest` for any other: a misspelt one would be believed to hold."""

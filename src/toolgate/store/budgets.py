@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolgate.ledger.budget import Balance, Drawn, Used, granted
+from toolgate.ledger.budget import FULL, Balance, Drawn, Used, added, bounded, granted
 from toolgate.ledger.owner import Owner
 from toolgate.store.database import Database
 from toolgate.store.moment import now_ns
@@ -21,6 +21,10 @@ _BEHIND = "+"
 # No call takes longer than a day, so nobody charges a lease that ended before.
 _KEEP_NS = 25 * 3_600 * 1_000_000_000
 _AT_ONCE = 500
+# Many amounts that fit a whole number make a sum that does not: SQLite refuses it. Two sums do fit,
+# of the high digits and of the low.
+_HIGH = 10**9
+_Sum = sa.ColumnElement[int]
 _lease = budget_leases.c
 _total = budget_usage.c
 
@@ -50,19 +54,20 @@ class TableBudgets:
             ).scalar_one()
             now = now_ns(connection)
             self._save(connection, [balance], now + self.lease_ns)
-            spent, held = connection.execute(
+            sums = connection.execute(
                 sa.select(*_sums(now)).where(
                     *(budget_leases.c[name] == value for name, value in key.items())
                 )
             ).one()
-            used = before + int(spent or 0)
-            amount = granted(needs, max(most - used - int(held or 0), 0))
+            spent, held = _whole(*sums)
+            used = added(before, spent)
+            amount = granted(needs, max(most - used - held, 0))
             if amount:
-                more = balance.left + amount
+                more = bounded(balance.left + amount)
                 connection.execute(
                     budget_leases.update().where(_lease.id == balance.id).values(granted=more)
                 )
-            return Drawn(granted=amount, used=used, held=int(held or 0))
+            return Drawn(granted=amount, used=used, held=held)
 
         return await self._database.write(work)
 
@@ -112,14 +117,15 @@ class TableBudgets:
                 .where(_lease.period == period, *_whose(_lease.tenant_id, tenant))
                 .group_by(_lease.tenant_id, _lease.metric)
             )
-            for who, metric, spent, held in connection.execute(sums):
-                found[who, metric] = Used(used=int(spent), held=int(held))
+            for who, metric, *parts in connection.execute(sums).all():
+                spent, held = _whole(*parts)
+                found[who, metric] = Used(used=spent, held=held)
             totals = sa.select(_total.tenant_id, _total.metric, _total.used).where(
                 _total.period == period, *_whose(_total.tenant_id, tenant)
             )
             for who, metric, used in connection.execute(totals):
                 held = found.get((who, metric), Used(used=0, held=0))
-                found[who, metric] = Used(used=used + held.used, held=held.held)
+                found[who, metric] = Used(used=added(used, held.used), held=held.held)
             return found
 
         return await self._database.read(work)
@@ -137,7 +143,9 @@ def charge(connection: Connection, charges: Sequence[tuple[str, int]]) -> None:
     """A side effect has ended, as far as anybody knows, that cost something."""
     for lease, amount in charges:
         connection.execute(
-            budget_leases.update().where(_lease.id == lease).values(spent=_lease.spent + amount)
+            budget_leases.update()
+            .where(_lease.id == lease)
+            .values(spent=_added(_lease.spent, amount))
         )
 
 
@@ -150,14 +158,20 @@ def _row(
         "metric": one.metric,
         "period": one.period,
         "owner": owner,
-        "granted": left,
-        "spent": behind or 0,
+        "granted": bounded(left),
+        "spent": bounded(behind or 0),
         "lease_ns": lease_ns,
     }
 
 
-def _sums(now: int) -> tuple[sa.ColumnElement[int], sa.ColumnElement[int]]:
-    """Spent, and held beside it: of a lease that has ended nothing is held."""
+def _added(spent: sa.Column[int], amount: int) -> sa.ColumnElement[int]:
+    """As `added`, where the row is."""
+    more = spent + amount
+    return sa.case((spent >= FULL, FULL), (more > FULL, FULL), else_=more)
+
+
+def _sums(now: int) -> tuple[_Sum, _Sum, _Sum, _Sum]:
+    """Spent, and held beside it, for `_whole`: of a lease that has ended nothing is held."""
     unspent = sa.case(
         (
             sa.and_(_lease.lease_ns > now, _lease.granted > _lease.spent),
@@ -165,7 +179,17 @@ def _sums(now: int) -> tuple[sa.ColumnElement[int], sa.ColumnElement[int]]:
         ),
         else_=0,
     )
-    return sa.func.sum(_lease.spent), sa.func.sum(unspent)
+    return (*_digits(_lease.spent), *_digits(unspent))
+
+
+def _digits(amount: sa.ColumnElement[int]) -> tuple[_Sum, _Sum]:
+    return sa.func.sum(amount // _HIGH), sa.func.sum(amount % _HIGH)
+
+
+def _whole(*parts: int | None) -> tuple[int, int]:
+    """What is spent, and what is held, of the sums; there are none where there are no rows."""
+    spent_high, spent_low, held_high, held_low = (int(part or 0) for part in parts)
+    return bounded(spent_high * _HIGH + spent_low), bounded(held_high * _HIGH + held_low)
 
 
 def _whose(column: sa.Column[str], tenant: str) -> tuple[sa.ColumnElement[bool], ...]:
@@ -178,5 +202,5 @@ def _add(connection: Connection, tenant: str, metric: str, period: str, spent: i
     connection.execute(
         budget_usage.update()
         .where(*(budget_usage.c[name] == value for name, value in key.items()))
-        .values(used=_total.used + spent)
+        .values(used=_added(_total.used, spent))
     )

@@ -10,7 +10,7 @@ from toolgate import clock
 from toolgate.crash import crash_here
 from toolgate.ledger.claims import is_ended, kept_ns
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Begun, Ended
+from toolgate.ledger.journal import Basis, Begun, Ended
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
 from toolgate.store.claiming import Terms, by_id, claim, started
@@ -33,18 +33,18 @@ class PostgresCalls:
         # Claims whose caller went away while they were made.
         self._left: dict[str, asyncio.Task[Ran]] = {}
 
-    async def begin(self, entry: Entry, *, may_start: bool, world: int | None) -> Begun:
+    async def begin(self, entry: Entry, *, may_start: bool, basis: Basis | None) -> Begun:
         """Who is cancelled meanwhile does not take the claim back: it is made, or it fails."""
         await self._skew.check()
         again = False
         if may_start and not entry.approval:
             new = started(entry, self._owner, 0)
             try:
-                rows, again = await self._claimed(new, world)
+                rows, again = await self._claimed(new, basis)
             except asyncio.CancelledError:
                 # What was sent may still be done, after the end that the caller writes now. Sent
                 # once more, it is done when that has an answer.
-                claiming = asyncio.create_task(self._claimed(new, world))
+                claiming = asyncio.create_task(self._claimed(new, basis))
                 self._left[entry.call_id] = claiming
                 claiming.add_done_callback(partial(self._forget, entry.call_id))
                 raise
@@ -52,13 +52,14 @@ class PostgresCalls:
                 crash_here("CP4")
                 new = msgspec.structs.replace(new, lease_ns=rows[0][0])
                 return Begun(new, Action.RUN)
-        terms = Terms(self._owner, self._outbox, may_start, again, world)
+        terms = Terms(self._owner, self._outbox, may_start, again, basis)
         return await self._database.write(lambda connection: claim(connection, entry, terms))
 
-    async def _claimed(self, new: Entry, world: int | None) -> Ran:
+    async def _claimed(self, new: Entry, basis: Basis | None) -> Ran:
         told = outbox_values(new, clock.unix_ns()) if self._outbox else None
+        rests_on = (None, []) if basis is None else (basis.revision, basis.parts)
         return await self._database.run(
-            CLAIMS[told is not None], (*row_of(new), world, *(told or ()))
+            CLAIMS[told is not None], (*row_of(new), *rests_on, *(told or ()))
         )
 
     async def end(self, entry: Entry, *, again: bool) -> Ended:

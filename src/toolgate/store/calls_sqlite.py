@@ -6,6 +6,7 @@ interpreter and has to get hold of it again, which takes longer than a row.
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import cache, partial
 from itertools import chain, count, repeat
 from sqlite3 import Connection as Driver
 from typing import Any, NamedTuple, TypeVar
@@ -17,7 +18,7 @@ from toolgate.crash import crash_here
 from toolgate.errors import ToolgateError
 from toolgate.ledger.claims import is_ended, kept_ns
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Begun, Ended
+from toolgate.ledger.journal import Basis, Begun, Ended
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
 from toolgate.ledger.state import State, before
@@ -117,9 +118,9 @@ class SqliteCalls:
         self._owner = owner
         self._outbox = outbox
 
-    async def begin(self, entry: Entry, *, may_start: bool, world: int | None) -> Begun:
+    async def begin(self, entry: Entry, *, may_start: bool, basis: Basis | None) -> Begun:
         """One insert that can conflict; only then the rows are looked at."""
-        terms = Terms(self._owner, self._outbox, may_start, world=world)
+        terms = Terms(self._owner, self._outbox, may_start, basis=basis)
         if not may_start or entry.approval:
             return await self._write(_Begin(entry, terms))
         now = clock.unix_ns()
@@ -166,10 +167,15 @@ def _written(connection: Connection, these: Sequence[_Begin | _End]) -> list[Any
 
 def _begun(connection: Connection, begins: Sequence[_Begin]) -> list[Begun | ToolgateError]:
     driver = driver_of(connection)
-    world = revision.seen(driver)
-    # What can be new, and is not out of date.
-    fit = [bool(one.row) and one.terms.world in {None, world} for one in begins]
-    plain = [one for one, is_fit in zip(begins, fit, strict=True) if is_fit]
+    newest = cache(partial(revision.newest_seen, driver))
+
+    def is_fit(one: _Begin) -> bool:
+        """It can be new, and is not out of date."""
+        basis = one.terms.basis
+        return bool(one.row) and (basis is None or newest(basis.parts) <= basis.revision)
+
+    fit = [is_fit(one) for one in begins]
+    plain = [one for one, fits in zip(begins, fit, strict=True) if fits]
 
     def all_new(_: Connection) -> None:
         if _put(driver, _CLAIM, [one.row for one in plain]) != len(plain):
@@ -177,8 +183,8 @@ def _begun(connection: Connection, begins: Sequence[_Begin]) -> list[Begun | Too
 
     together = len(plain) > 1 and _went_well(connection, all_new)
     answers: list[Begun | ToolgateError] = []
-    for one, is_fit in zip(begins, fit, strict=True):
-        if is_fit and (together or _put(driver, _CLAIM, [one.row])):
+    for one, fits in zip(begins, fit, strict=True):
+        if fits and (together or _put(driver, _CLAIM, [one.row])):
             crash_here("CP4")
             if one.told is not None:
                 _put(driver, _OUTBOX, [one.told])

@@ -86,6 +86,10 @@ def _agent(change: SetAgent, connection: Connection) -> None:
         "created_at": clock.utc_now(),
     }
     upsert(connection, tables.agents, [row], change=("capsule_mode",) if change.mode else ())
+    gone = tables.removed_agents
+    connection.execute(
+        gone.delete().where(gone.c.tenant_id == change.tenant, gone.c.id == change.agent)
+    )
 
 
 @apply.register
@@ -169,6 +173,8 @@ def _remove_agent(change: RemoveAgent, connection: Connection) -> None:
         raise InvalidRequest(
             f"There is no agent {change.agent!r} of tenant {change.tenant!r}; nothing was changed."
         )
+    mark = {"tenant_id": change.tenant, "id": change.agent, "removed_at": clock.utc_now()}
+    upsert(connection, tables.removed_agents, [mark])
     # Revoked and kept: a key that was there cannot come back.
     connection.execute(
         held.update()

@@ -11,7 +11,7 @@ from toolgate.crash import crash_here
 from toolgate.errors import InvalidRequest, StoreUnavailable
 from toolgate.ledger.claims import answering, continued, submitted
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Begun, Outdated
+from toolgate.ledger.journal import Basis, Begun, Outdated
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
 from toolgate.ledger.state import State
@@ -32,14 +32,14 @@ _TRIES = 3
 class Terms(NamedTuple):
     """On whose behalf, and how. `again`: this very intent may be on record, its answer lost.
 
-    `world`: the revision on which it was decided, where that matters.
+    `basis`: what it was decided on, where that matters.
     """
 
     owner: Owner
     outbox: bool
     may_start: bool = True
     again: bool = False
-    world: int | None = None
+    basis: Basis | None = None
 
 
 def started(entry: Entry, owner: Owner, now: int) -> Entry:
@@ -57,8 +57,9 @@ def started(entry: Entry, owner: Owner, now: int) -> Entry:
 
 def claim(connection: Connection, entry: Entry, terms: Terms) -> Begun:
     """Whatever there is decides; where there is nothing, the entry is started."""
-    if terms.world is not None and revision.current(connection) != terms.world:
-        # It may have been begun while the world was still that one.
+    basis = terms.basis
+    if basis is not None and revision.newest(connection, basis.parts) > basis.revision:
+        # It may have been begun while that still held.
         begun = by_id(connection, entry.tenant, entry.call_id) if terms.again else None
         if begun is None:
             raise Outdated

@@ -60,6 +60,17 @@ class TableHistory:
 
         await self._database.write(work)
 
+    async def forget(self, call_id: str) -> None:
+        """Only what has started can be given up."""
+        given_up = table.delete().where(
+            table.c.call_id == call_id, table.c.state == State.STARTED.value
+        )
+
+        def work(connection: Connection) -> None:
+            connection.execute(given_up)
+
+        await self._database.write(work)
+
     async def of(self, caller: Caller, turn: Turn | None) -> dict[str, Any]:
         """Both looked at in one moment."""
         tenant, since_ns = _name(caller.tenant), clock.unix_ns() - KEEP_NS

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from toolgate import clock
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Begun, Ended
+from toolgate.ledger.journal import Basis, Begun, Ended
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
 from toolgate.spec.document import sha256
@@ -70,11 +70,11 @@ class TableJournal:
         await self._behind.close()
 
     async def begin(
-        self, entry: Entry, *, may_start: bool = True, world: int | None = None
+        self, entry: Entry, *, may_start: bool = True, basis: Basis | None = None
     ) -> Begun:
         """One transaction: the claim and the intent, or what is there already."""
         asked_ns = clock.monotonic_ns()
-        begun = await self._calls.begin(entry, may_start=may_start, world=world)
+        begun = await self._calls.begin(entry, may_start=may_start, basis=basis)
         if begun.action in _OURS:
             self.owner.running.add(begun.entry.call_id, asked_ns)
         return begun

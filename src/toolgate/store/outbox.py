@@ -11,9 +11,8 @@ from toolgate.ledger.events import MOST_WAITING, Waiting
 from toolgate.store.database import Database
 from toolgate.store.moment import now_ns
 from toolgate.store.records import outbox
-from toolgate.store.text import storable
+from toolgate.store.text import json_text, storable
 
-_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Event).decode
 
 
@@ -25,7 +24,7 @@ def enqueue(connection: Connection, event: Event, *, key: str = "") -> None:
             tenant_id=storable(event.tenant),
             kind=event.kind,
             key=storable(key or event.call_id),
-            payload=storable(_encode(event).decode()),
+            payload=json_text(event),
         )
     )
 

@@ -26,6 +26,7 @@ def read_tenants(
     """Those on record and those of whom something is said: these, or all."""
     flags = _flags(connection, names)
     capsules = _capsules(connection, names)
+    removed = _removed(connection, names)
     changed = _relations(connection, names)
     token = tables.relation_tokens.c
     asked = sa.select(token.tenant_id, token.token).where(*_among(token.tenant_id, names))
@@ -39,6 +40,7 @@ def read_tenants(
         name: Tenant(
             flags=MappingProxyType(flags.get(name, {})),
             capsules=MappingProxyType(capsules.get(name, {})),
+            removed=frozenset(removed.get(name, ())),
             layers=MappingProxyType(layers.get(name, {})),
             relations=changed.get(name, 0),
             relations_token=tokens.get(name, ""),
@@ -123,6 +125,15 @@ def _capsules(connection: Connection, names: Names) -> dict[str, dict[str, Capsu
             # What nobody said, or only a newer version knows, is the careful one.
             NewerMessages(newer) if newer in _NEWER else NewerMessages.SUPERSEDE,
         )
+    return found
+
+
+def _removed(connection: Connection, names: Names) -> dict[str, set[str]]:
+    column = tables.removed_agents.c
+    asked = sa.select(column.tenant_id, column.id).where(*_among(column.tenant_id, names))
+    found: dict[str, set[str]] = defaultdict(set)
+    for tenant, agent in connection.execute(asked):
+        found[tenant].add(agent)
     return found
 
 

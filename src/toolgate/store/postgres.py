@@ -11,13 +11,16 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from toolgate.errors import SettingsInvalid
 from toolgate.store.database import Ran
+from toolgate.store.line import Line, settled
 from toolgate.store.lines import Lines
+from toolgate.store.opening import Opening
 from toolgate.store.outage import closed, outage
 
 T = TypeVar("T")
 # A server that hangs must not hang us; no statement of ours takes this long.
 _COMMAND_SECONDS = 30.0
 _CONNECT_SECONDS = 10
+_GOODBYE_SECONDS = 1.0
 _CONNECTIONS = 10
 _MORE_CONNECTIONS = 2
 _READ_LINES = 4
@@ -45,11 +48,12 @@ class Postgres:
     def __init__(self, url: str) -> None:
         """`url` is `postgresql://user:password@host:port/name`, with libpq's options."""
         self._closed = False
-        self._lines = Lines(lambda: _connected(url), _READ_LINES)
-        self._writes = Lines(lambda: _connected(url), _WRITE_LINES)
+        self._opening = Opening(lambda: _connected(url))
+        self._lines = Lines(self._opening, _READ_LINES)
+        self._writes = Lines(self._opening, _WRITE_LINES)
         self._engine = create_async_engine(
             "postgresql+asyncpg://",
-            async_creator=lambda: _connected(url),
+            async_creator=self._opening,
             pool_size=_CONNECTIONS,
             max_overflow=_MORE_CONNECTIONS,
             pool_timeout=_WAIT_SECONDS,
@@ -110,12 +114,19 @@ class Postgres:
         await self._lines.close()
         await self._writes.close()
         await self._engine.dispose()
+        await self._opening.close()
+        await settled(_GOODBYE_SECONDS)
 
 
 async def _connected(url: str) -> Any:
     """The driver reads the url itself: it knows `sslmode` and all the others."""
     try:
-        return await _connect(url, timeout=_CONNECT_SECONDS, command_timeout=_COMMAND_SECONDS)
+        return await _connect(
+            url,
+            timeout=_CONNECT_SECONDS,
+            command_timeout=_COMMAND_SECONDS,
+            connection_class=Line,
+        )
     except ValueError:
         # Its text would show a part of the url, and with an unescaped `@` that is the password.
         problem = (

@@ -7,7 +7,6 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from toolgate.ledger.state import State, before
-from toolgate.store import revision
 from toolgate.store.ending import ENDING
 from toolgate.store.records import tool_execution_log
 from toolgate.store.rows import COLUMNS
@@ -18,23 +17,24 @@ BEFORE = {state: [one.value for one in sorted(before(state))] for state in State
 
 
 def _claim(*, outbox: bool) -> str:
-    """Behind the columns: the world that it was decided on, or nothing."""
+    """Behind the columns: the revision that it was decided on, or nothing, and its parts."""
     values = ", ".join(
         # Given as a span; the server knows what time it is.
         f"{_NOW} + ${at}::bigint" if column.name == "lease_ns" else f"${at}::{_type(column)}"
         for at, column in enumerate(tool_execution_log.columns, 1)
     )
-    world = f"${len(COLUMNS) + 1}::bigint"
+    decided, parts = f"${len(COLUMNS) + 1}::bigint", f"${len(COLUMNS) + 2}::text[]"
     claimed = (
         f"INSERT INTO tool_execution_log ({', '.join(COLUMNS)}) SELECT {values} "
-        f"WHERE {world} IS NULL OR {world} = coalesce(({revision.READ}), 0) "
+        f"WHERE {decided} IS NULL OR NOT EXISTS (SELECT FROM revisions "
+        f"WHERE name = ANY({parts}) AND value > {decided}) "
         "ON CONFLICT DO NOTHING RETURNING lease_ns"
     )
     if not outbox:
         return claimed
     return (
         f"WITH claimed AS ({claimed}), "
-        f"told AS ({_insert('outbox', OUTBOX, len(COLUMNS) + 2)} FROM claimed) "
+        f"told AS ({_insert('outbox', OUTBOX, len(COLUMNS) + 3)} FROM claimed) "
         "SELECT lease_ns FROM claimed"
     )
 

@@ -86,6 +86,17 @@ agents = sa.Table(
     sa.Column("created_at", Moment, nullable=False),
 )
 
+# Agents that are gone, and are not there again: their names may do nothing.
+removed_agents = sa.Table(
+    "removed_agents",
+    metadata,
+    sa.Column(
+        "tenant_id", sa.Text, sa.ForeignKey("tenants.id", ondelete="CASCADE"), primary_key=True
+    ),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("removed_at", Moment, nullable=False),
+)
+
 tool_activations = sa.Table(
     "tool_activations",
     metadata,

@@ -2,19 +2,17 @@
 
 from typing import Any
 
-import msgspec
 from sqlalchemy import Connection
 
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.events import event_of
 from toolgate.store import audit
 from toolgate.store.outbox import enqueue
-from toolgate.store.text import storable
+from toolgate.store.text import json_text, storable
 from toolgate.tenancy.audit import ENDED
 
 AUDIT = ("at_ns", "who", "why", "tenant_id", "change", "details", "digest")
 OUTBOX = ("at_ns", "tenant_id", "kind", "key", "payload")
-_encode = msgspec.json.Encoder().encode
 
 
 def tell(
@@ -60,5 +58,5 @@ def outbox_values(entry: Entry, at_ns: int) -> tuple[Any, ...] | None:
     event = event_of(entry, at_ns)
     if event is None:
         return None
-    payload = storable(_encode(event).decode())
-    return at_ns, storable(event.tenant), event.kind, storable(event.call_id), payload
+    tenant, key = storable(event.tenant), storable(event.call_id)
+    return at_ns, tenant, event.kind, key, json_text(event)

@@ -54,3 +54,4 @@ class Capsule(msgspec.Struct, frozen=True):
 
 
 EVERYTHING = Capsule()
+NOTHING = Capsule(Mode.LISTED)

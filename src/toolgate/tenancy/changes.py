@@ -34,7 +34,10 @@ class AddTenant(msgspec.Struct, frozen=True):
 
 
 class SetAgent(msgspec.Struct, frozen=True):
-    """An agent exists, and where its capsule starts from; `None` leaves one that exists alone."""
+    """An agent exists, and where its capsule starts from; `None` leaves one that exists alone.
+
+    One that was removed begins anew.
+    """
 
     tenant: str
     agent: str
@@ -60,7 +63,10 @@ class SetActivation(msgspec.Struct, frozen=True):
 
 
 class RemoveAgent(msgspec.Struct, frozen=True):
-    """An agent is gone, with its capsule and its keys. There must be one."""
+    """An agent is gone, with its capsule and its keys. There must be one.
+
+    Its name may do nothing from then on, until there is such an agent again.
+    """
 
     tenant: str
     agent: str

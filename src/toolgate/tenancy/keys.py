@@ -2,11 +2,13 @@
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 import msgspec
 
-from toolgate.errors import InvalidRequest
+from toolgate.errors import InvalidRequest, Unauthenticated
 
 
 class Role(StrEnum):
@@ -32,6 +34,20 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     persona: str = ""
     roles: tuple[str, ...] = ()
     revoked: bool = False
+
+
+class Living:
+    """Which keys there are, by their ids: gathered once for each mapping, which never changes."""
+
+    def __init__(self) -> None:
+        self._gathered: Mapping[str, Key] = MappingProxyType({})
+        self._ids: frozenset[str] = frozenset()
+
+    def has(self, id_: str, keys: Mapping[str, Key]) -> bool:
+        """Whether this key opens something; `keys` are those that do, by digest."""
+        if keys is not self._gathered:
+            self._gathered, self._ids = keys, frozenset(key.id for key in keys.values())
+        return id_ in self._ids
 
 
 class FreshKey(msgspec.Struct, frozen=True):
@@ -68,6 +84,11 @@ def make(
 def digest(secret: str) -> str:
     """What is stored and looked up. The secret is random, so a plain digest is enough."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def not_valid() -> Unauthenticated:
+    """A missing, an unknown and a revoked key look alike, wherever it is found out."""
+    return Unauthenticated("This needs a valid key: send Authorization: Bearer KEY.")
 
 
 def no_holder(key: Key) -> InvalidRequest:

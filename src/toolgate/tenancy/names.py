@@ -9,6 +9,8 @@ from toolgate.errors import InvalidRequest
 _LABEL = re.compile(r"[A-Za-z0-9._:@-]{1,64}\Z")
 _MODULE = re.compile(r"[a-z0-9_-]{1,64}\Z")
 _USER = re.compile(r"[^\s\x00-\x1f\x7f#]{1,256}\Z")
+# In UTF-8, as it stands in the records of calls.
+_MOST_USER_BYTES = 512
 _MOST_WORDS = 500
 # Comparing a name with many others takes long enough to be noticed.
 _MOST_COMPARED = 1_000
@@ -43,10 +45,15 @@ def module(given: str) -> str:
 
 def user(given: str) -> str:
     """The name of a user, as a relation can hold it, or `InvalidRequest`."""
-    if not isinstance(given, str) or not _USER.match(given) or not given.isprintable():  # pyright: ignore[reportUnnecessaryIsInstance]
+    if (
+        not isinstance(given, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+        or not _USER.match(given)
+        or not given.isprintable()
+        or len(given.encode()) > _MOST_USER_BYTES
+    ):
         raise InvalidRequest(
             f"{str(given)[:80]!r} cannot name a user: 1 to 256 characters without spaces, # and "
-            "control characters."
+            f"control characters, at most {_MOST_USER_BYTES} bytes in UTF-8."
         )
     return given
 

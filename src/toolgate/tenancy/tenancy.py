@@ -121,7 +121,10 @@ class Tenancy(Rules, Relating, Limiting):
         )
 
     async def remove_agent(self, tenant: str, agent: str) -> None:
-        """An agent is gone, with its capsule, and its keys open nothing any more."""
+        """An agent is gone, with its capsule, and its keys open nothing any more.
+
+        Its name may do nothing until it is put on record again.
+        """
         await self._put(RemoveAgent(plain("tenant", tenant), plain("agent", agent)))
 
     async def add_key(

@@ -6,7 +6,7 @@ from types import MappingProxyType
 import msgspec
 
 from toolgate.spec.tool import RateLimit
-from toolgate.tenancy.capsule import EVERYTHING, Capsule
+from toolgate.tenancy.capsule import EVERYTHING, NOTHING, Capsule
 from toolgate.tenancy.keys import Key
 from toolgate.tenancy.layer import Layer, LayerKey
 from toolgate.tenancy.persona import UNLISTED, Persona
@@ -34,6 +34,8 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
 
     flags: Mapping[str, bool] = MappingProxyType({})
     capsules: Mapping[str, Capsule] = MappingProxyType({})
+    # Agents that are gone: a name must not be able to do more because its agent was removed.
+    removed: frozenset[str] = frozenset()
     layers: Mapping[LayerKey, Layer] = _NO_LAYERS
     # The revision of the last change of its relations, and how fresh to read those kept elsewhere.
     relations: int = 0
@@ -60,8 +62,14 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         return self.tenants.get(name, NOBODY)
 
     def capsule(self, tenant: str, agent: str) -> Capsule:
-        """The agent's capsule; one that has none takes what its tenant has."""
-        return self.tenant(tenant).capsules.get(agent, EVERYTHING)
+        """The agent's capsule; one that has none takes what its tenant has, one that was removed
+        nothing.
+        """
+        own = self.tenant(tenant)
+        capsule = own.capsules.get(agent)
+        if capsule is None:
+            return NOTHING if agent in own.removed else EVERYTHING
+        return capsule
 
     def flags(self, tenant: str) -> Mapping[str, bool]:
         """The tenant's own flags."""

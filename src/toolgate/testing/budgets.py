@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolgate import clock
-from toolgate.ledger.budget import Balance, Drawn, Used, granted
+from toolgate.ledger.budget import Balance, Drawn, Used, added, bounded, granted
 from toolgate.ledger.owner import Owner
 
 _KEEP_NS = 25 * 3_600 * 1_000_000_000
@@ -21,7 +21,7 @@ class _Lease:
 
     @property
     def spent(self) -> int:
-        return self.charged + self.balance.behind
+        return bounded(self.charged + self.balance.behind)
 
     def held(self, now_ns: int) -> int:
         return max(self.granted - self.charged, 0) if self.lease_ns > now_ns else 0
@@ -44,17 +44,17 @@ class MemoryBudgets:
         """A side effect has ended that cost something."""
         for id_, amount in charges:
             if id_ in self._leases:
-                self._leases[id_].charged += amount
+                lease = self._leases[id_]
+                lease.charged = added(lease.charged, amount)
 
     async def draw(self, balance: Balance, needs: Sequence[int], most: int) -> Drawn:
         """Put the lease on record as it stands, and add to it."""
         now = self._now_ns()
         lease = self._save(balance, now + self.lease_ns)
         key = (balance.tenant, balance.metric, balance.period)
-        used = self._over.get(key, 0) + sum(one.spent for one in self._of(key))
-        held = sum(one.held(now) for one in self._of(key))
+        used, held = self._used(key), self._held(key, now)
         amount = granted(needs, max(most - used - held, 0))
-        lease.granted += amount
+        lease.granted = bounded(lease.granted + amount)
         return Drawn(granted=amount, used=used, held=held)
 
     async def write(self, balances: Sequence[Balance], *, over: bool = False) -> Mapping[str, int]:
@@ -70,7 +70,7 @@ class MemoryBudgets:
         for id_ in old:
             lease = self._leases.pop(id_)
             key = (lease.balance.tenant, lease.balance.metric, lease.balance.period)
-            self._over[key] = self._over.get(key, 0) + lease.spent
+            self._over[key] = added(self._over.get(key, 0), lease.spent)
         return len(old)
 
     async def usage(self, period: str, tenant: str = "") -> Mapping[tuple[str, str], Used]:
@@ -81,19 +81,22 @@ class MemoryBudgets:
         }
         now = self._now_ns()
         return {
-            key[:2]: Used(
-                used=self._over.get(key, 0) + sum(one.spent for one in self._of(key)),
-                held=sum(one.held(now) for one in self._of(key)),
-            )
+            key[:2]: Used(used=self._used(key), held=self._held(key, now))
             for key in keys
             if key[2] == period and (not tenant or key[0] == tenant)
         }
 
     def _save(self, balance: Balance, lease_ns: int) -> _Lease:
         charged = self._leases[balance.id].charged if balance.id in self._leases else 0
-        lease = _Lease(balance, balance.left, charged, lease_ns)
+        lease = _Lease(balance, bounded(balance.left), charged, lease_ns)
         self._leases[balance.id] = lease
         return lease
+
+    def _used(self, key: tuple[str, str, str]) -> int:
+        return bounded(self._over.get(key, 0) + sum(one.spent for one in self._of(key)))
+
+    def _held(self, key: tuple[str, str, str], now_ns: int) -> int:
+        return bounded(sum(one.held(now_ns) for one in self._of(key)))
 
     def _all(self) -> list[_Lease]:
         return list(self._leases.values())

@@ -28,6 +28,12 @@ class MemoryHistory:
         if past is not None and past.state is State.STARTED:
             self.calls[call_id] = msgspec.structs.replace(past, state=state)
 
+    async def forget(self, call_id: str) -> None:
+        """Only what has started can be given up."""
+        past = self.calls.get(call_id)
+        if past is not None and past.state is State.STARTED:
+            del self.calls[call_id]
+
     async def of(self, caller: Caller, turn: Turn | None) -> dict[str, Any]:
         """What the session did, and what the turn did, in the caller's tenant."""
         session, group = session_of(caller), turn_of(caller, turn)

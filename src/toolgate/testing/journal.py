@@ -10,7 +10,7 @@ from toolgate.errors import InvalidRequest
 from toolgate.ledger.charging import later
 from toolgate.ledger.claims import answering, continued, is_ended, kept_ns, submitted
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Begun, Ended
+from toolgate.ledger.journal import Basis, Begun, Ended
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
 from toolgate.ledger.state import MOVES, State
@@ -53,7 +53,7 @@ class MemoryJournal:
         entry: Entry,
         *,
         may_start: bool = True,
-        world: int | None = None,  # noqa: ARG002  no world is kept here
+        basis: Basis | None = None,  # noqa: ARG002  no world is kept here
     ) -> Begun:
         """Claim the key and keep the intent, or say what is there already.
 

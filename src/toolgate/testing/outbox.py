@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from toolgate import clock
 from toolgate.call import Event
 from toolgate.ledger.events import MOST_WAITING, Waiting
+from toolgate.store.text import json_text
 
 
 class MemoryOutbox:
@@ -17,6 +20,8 @@ class MemoryOutbox:
 
     def put(self, event: Event, *, key: str = "") -> None:
         """What a transaction would write."""
+        # As a row would hold it, without what JSON has no bytes for.
+        event = msgspec.json.decode(json_text(event), type=Event)
         self._rows[self._next] = (key or event.call_id, event, 0, 0)
         self._next += 1
 

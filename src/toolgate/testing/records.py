@@ -101,10 +101,14 @@ def _tenant(change: AddTenant, records: Records) -> None:
 def _agent(change: SetAgent, records: Records) -> None:
     if change.tenant not in records.on_record:
         raise InvalidRequest(f"There is no tenant {change.tenant!r}; nothing was changed.")
-    capsules = records.said[change.tenant].capsules
-    capsule = capsules.get(change.agent, Capsule())
+    tenant = records.said[change.tenant]
+    capsule = tenant.capsules.get(change.agent, Capsule())
     capsule = replace(capsule, mode=change.mode or capsule.mode)
-    records.say(change.tenant, capsules=_put(capsules, change.agent, capsule))
+    records.say(
+        change.tenant,
+        capsules=_put(tenant.capsules, change.agent, capsule),
+        removed=tenant.removed - {change.agent},
+    )
 
 
 @apply.register
@@ -132,12 +136,16 @@ def _activation(change: SetActivation, records: Records) -> None:
 
 @apply.register
 def _remove_agent(change: RemoveAgent, records: Records) -> None:
-    capsules = records.said.get(change.tenant, NOBODY).capsules
-    if change.agent not in capsules:
+    tenant = records.said.get(change.tenant, NOBODY)
+    if change.agent not in tenant.capsules:
         raise InvalidRequest(
             f"There is no agent {change.agent!r} of tenant {change.tenant!r}; nothing was changed."
         )
-    records.say(change.tenant, capsules=_put(capsules, change.agent, None))
+    records.say(
+        change.tenant,
+        capsules=_put(tenant.capsules, change.agent, None),
+        removed=tenant.removed | {change.agent},
+    )
 
 
 @apply.register

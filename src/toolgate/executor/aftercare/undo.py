@@ -22,6 +22,7 @@ from toolgate.errors import (
     StoreError,
     ToolgateError,
     ToolNotFound,
+    Unauthenticated,
 )
 from toolgate.executor.aftercare import recalled
 from toolgate.executor.aftercare.probing import Perform, Probing, SpecOf
@@ -354,7 +355,8 @@ def _outcome(entry: Entry, output: Output) -> Item:
 def _refusal(error: ToolgateError) -> Result:
     if isinstance(error, InProgress):
         return "in_progress"
-    return "refused" if isinstance(error, (PermissionDenied, ToolNotFound)) else "failed"
+    refused = isinstance(error, (PermissionDenied, ToolNotFound, Unauthenticated))
+    return "refused" if refused else "failed"
 
 
 def _item(

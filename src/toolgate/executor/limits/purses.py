@@ -5,11 +5,11 @@ import contextlib
 import itertools
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from toolgate import clock
-from toolgate.errors import BudgetExceeded
-from toolgate.ledger.budget import Budgets, Drawn, end_of
+from toolgate.errors import BudgetExceeded, StoreError
+from toolgate.ledger.budget import FULL, Budgets, Drawn, end_of
 from toolgate.ledger.purse import Purse
 from toolgate.spec.cost import plain
 
@@ -20,6 +20,8 @@ _EVERY = 0.5
 _FORGET_NS = 600 * 1_000_000_000
 _FOLD_NS = 3_600 * 1_000_000_000
 _SECOND = 1_000_000_000
+# Where the store takes so many in a row not even one by one, it is away, and no purse's fault.
+_AWAY = 2
 _Key = tuple[str, str, str]
 
 
@@ -33,6 +35,11 @@ class _Kept:
         self.moves = -1
         self.moved_ns = now_ns
         self.renewed_ns = now_ns
+        # How often it could not be written, since it last could.
+        self.failures = 0
+
+
+_Missed = list[tuple[_Kept, Exception]]
 
 
 class Purses:
@@ -71,10 +78,7 @@ class Purses:
             kept.purse.closed = True
         self._gone += self._kept.values()
         self._kept = {}
-        try:
-            await self._written(self._gone, over=True)
-        except Exception as error:  # noqa: BLE001  the rest of the house closes all the same
-            _log.warning("what was spent could not be written (%s)", type(error).__name__)
+        _warn(await self._written(self._gone, over=True))
 
     def purse(self, tenant: str, metric: str, period: str, most: int | None) -> Purse:
         """The purse, with the budget as it is now."""
@@ -105,8 +109,11 @@ class Purses:
                 purse.give_back(amount)
             raise
 
-    async def flush(self) -> None:
-        """Write what was spent, and give back what nobody took since the last time."""
+    async def flush(self) -> Mapping[str, Exception]:
+        """Write what was spent, and give back what nobody took since the last time.
+
+        The tenants of whom not all could be written, and why.
+        """
         now = self._now_ns()
         due: list[_Kept] = []
         for key, kept in list(self._kept.items()):
@@ -124,12 +131,12 @@ class Purses:
                 self._gone.append(self._kept.pop(key))
             elif purse.behind != purse.written or self._is_ending(kept, now):
                 due.append(kept)
-        await self._written(due)
-        await self._written(self._gone, over=True)
-        self._gone = []
+        missed = await self._written(due) + await self._put_away()
+        _warn(missed)
         if now - self._folded_ns > _FOLD_NS:
             self._folded_ns = now
             await self._budgets.fold()
+        return {one.purse.tenant: error for one, error in missed}
 
     def _is_ending(self, kept: _Kept, now_ns: int) -> bool:
         holds = kept.purse.most is not None and (
@@ -137,16 +144,54 @@ class Purses:
         )
         return holds and now_ns - kept.renewed_ns > self._budgets.lease_ns // 3
 
-    async def _written(self, kept: list[_Kept], *, over: bool = False) -> None:
-        if not kept:
-            return
+    async def _put_away(self) -> _Missed:
+        gone, self._gone = self._gone, []
+        try:
+            missed = await self._written(gone, over=True)
+        except BaseException:
+            self._gone += gone
+            raise
+        self._gone += [one for one, _error in missed]
+        return missed
+
+    async def _written(self, kept: Sequence[_Kept], *, over: bool = False) -> _Missed:
+        """Those that could not be, and why. One of them does not keep the others from it."""
+        together = [one for one in kept if not one.failures]
+        alone = sorted((one for one in kept if one.failures), key=lambda one: one.failures)
+        if len(together) > 1:
+            try:
+                await self._write(together, over=over)
+            except Exception as error:  # noqa: BLE001  whose fault it is shows when each is alone
+                _log.debug("purses are written one by one (%s)", type(error).__name__)
+            else:
+                together = []
+        return await self._written_alone([*together, *alone], over=over)
+
+    async def _written_alone(self, kept: Sequence[_Kept], *, over: bool) -> _Missed:
+        missed: _Missed = []
+        in_a_row = 0
+        for number, one in enumerate(kept, 1):
+            try:
+                await self._write([one], over=over)
+            except Exception as error:  # noqa: BLE001  whatever it is, the next write may succeed
+                one.failures += 1
+                missed.append((one, error))
+                in_a_row = in_a_row + 1 if isinstance(error, StoreError) else 0
+                if in_a_row == _AWAY:
+                    return missed + [(rest, error) for rest in kept[number:]]
+            else:
+                in_a_row = 0
+        return missed
+
+    async def _write(self, kept: Sequence[_Kept], *, over: bool) -> None:
         now = self._now_ns()
-        before = [(one, one.purse.moves, one.purse.balance(now)) for one in kept]
+        before = [(one, one.purse.moves, one.purse.behind, one.purse.balance(now)) for one in kept]
         spent = await self._budgets.write([balance for *_, balance in before], over=over)
-        for one, moves, balance in before:
+        for one, moves, behind, _balance in before:
+            one.failures = 0
             one.renewed_ns = now
             one.purse.renewed(now + self._budgets.lease_ns)
-            one.purse.written = balance.behind
+            one.purse.written = behind
             if moves == one.purse.moves and one.purse.is_quiet:
                 one.purse.on_record(spent.get(one.purse.id, 0))
 
@@ -199,10 +244,11 @@ def exceeded(purse: Purse, drawn: Drawn, amount: int, now_ns: int) -> BudgetExce
         "used": plain(drawn.used),
         "period": purse.period,
     }
+    used = f"{'at least ' if drawn.used >= FULL else ''}{plain(drawn.used):,}"
     if drawn.used + amount <= most:
         return BudgetExceeded(
             f"The rest of this month's budget of {purse.metric} is held for calls that are "
-            f"running: {plain(drawn.used):,} of {plain(most):,} are used. Nothing ran: try again "
+            f"running: {used} of {plain(most):,} are used. Nothing ran: try again "
             "in a moment.",
             **numbers,
             held=plain(drawn.held),
@@ -211,11 +257,17 @@ def exceeded(purse: Purse, drawn: Drawn, amount: int, now_ns: int) -> BudgetExce
     wait = max(-(-(end_of(purse.period) - now_ns) // _SECOND), 1)
     return BudgetExceeded(
         f"This month's budget of {purse.metric} does not hold another {plain(amount):,}: "
-        f"{plain(drawn.used):,} of {plain(most):,} are used. Nothing ran, and trying again does "
+        f"{used} of {plain(most):,} are used. Nothing ran, and trying again does "
         "not help before the next month: do without, or ask an operator for more.",
         **numbers,
         retry_after=wait,
     )
+
+
+def _warn(missed: _Missed) -> None:
+    if missed:
+        kinds = ", ".join(sorted({type(error).__name__ for _one, error in missed}))
+        _log.warning("what was spent could not be written (%s)", kinds)
 
 
 def _tell(waiting: deque[tuple[int, "asyncio.Future[None]"]], error: Exception) -> None:

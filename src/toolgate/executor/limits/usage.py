@@ -1,15 +1,15 @@
 """What tenants have used this month, beside what they may: for those who run them."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from toolgate import clock
-from toolgate.errors import InvalidRequest
+from toolgate.errors import InvalidRequest, StoreError, StoreUnavailable
 from toolgate.executor.limits.budget import most_of
 from toolgate.executor.limits.purses import Purses
-from toolgate.ledger.budget import Budgets, Used, period_of
+from toolgate.ledger.budget import FULL, Budgets, Used, period_of
 from toolgate.spec.cost import CALLS, plain
 from toolgate.tenancy.world import World
 
@@ -18,7 +18,10 @@ _NOTHING = Used(used=0, held=0)
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric of one tenant. Without a `limit` it is only counted; `held` is for what runs."""
+    """One metric of one tenant. Without a `limit` it is only counted; `held` is for what runs.
+
+    `at_least`: more than `used` is not counted, and may be used.
+    """
 
     tenant: str
     month: str
@@ -27,6 +30,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     held: int | float
     limit: int | float | None
     plan: str
+    at_least: bool = False
 
 
 class Usage:
@@ -45,7 +49,7 @@ class Usage:
         if month and not _MONTH.match(month):
             raise InvalidRequest(f"{month[:40]!r} is no month; write one such as 2026-11.")
         month = month or period_of(clock.unix_ns())
-        await self._purses.flush()
+        _check(await self._purses.flush(), tenant)
         found = await self._budgets.usage(month, tenant)
         world = self._world()
         listed = {*found}
@@ -67,4 +71,18 @@ class Usage:
             held=plain(used.held),
             limit=None if most is None else plain(most),
             plan=part.plan or self._plan,
+            at_least=used.used >= FULL,
+        )
+
+
+def _check(missed: Mapping[str, Exception], tenant: str) -> None:
+    """What this process has spent must be on record: of the tenant, or as far as the store goes."""
+    concerned = [missed[tenant]] if tenant in missed else [] if tenant else [*missed.values()]
+    for error in concerned:
+        if isinstance(error, StoreError):
+            raise error
+    if tenant and concerned:
+        raise StoreUnavailable(
+            f"What {tenant!r} has spent cannot be written ({type(concerned[0]).__name__}), so "
+            "nobody can say how much it is. The log of the server says more."
         )

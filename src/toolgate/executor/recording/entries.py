@@ -128,7 +128,8 @@ def task_of(caller: Caller) -> bytes:
         context is NO_CONTEXT or context == NO_CONTEXT
     )
     try:
-        return b"" if plain else _encode(caller)
+        # Whoever goes on with it later comes by no key.
+        return b"" if plain else _encode(msgspec.structs.replace(caller, key=""))
     except UnicodeEncodeError:
         # No JSON can hold it: nobody can be asked about this caller later.
         return b"null"

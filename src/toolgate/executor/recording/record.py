@@ -1,46 +1,27 @@
 """Every call is on record; a side effect before it happens, and once."""
 
 import asyncio
-import logging
-from typing import Protocol
 
 import msgspec
 
 from toolgate import clock
 from toolgate.call import Call, Failure, Output, Status
 from toolgate.crash import crash_here
-from toolgate.errors import ApprovalPending, ExecutionFailed, StoreUnavailable
+from toolgate.errors import ApprovalPending, CallRefused, ExecutionFailed, StoreUnavailable
 from toolgate.executor.answer import answer
 from toolgate.executor.extension import Extension, Handler
-from toolgate.executor.limits import costs
+from toolgate.executor.failure import execution_failed
 from toolgate.executor.recording import entries
-from toolgate.executor.recording.late import Late
+from toolgate.executor.recording.ends import Ends, Listeners, Write, patience_of
 from toolgate.executor.recording.replay import conflict, in_progress, replayed
 from toolgate.executor.recording.twins import Twins
-from toolgate.executor.resilience.deadline import is_overdue
+from toolgate.executor.resilience.deadline import is_overdue, out_of_time
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended, Journal
 from toolgate.ledger.machine import Action
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
 from toolgate.spec.redactor import PLAIN, Redactor
-
-log = logging.getLogger("toolgate.journal")
-# How long an outcome holds up a caller who has stopped waiting for it.
-_PATIENCE = 1.0
-_MOMENT = 0.15
-
-
-class Listeners(Protocol):
-    """Whoever wants to hear of side effects."""
-
-    def hear(self, call: Call) -> bool:
-        """Whether anybody listens to this one."""
-        ...
-
-    async def tell(self, call: Call, entry: Entry) -> None:
-        """It is in this state now."""
-        ...
 
 
 class Record(Extension):
@@ -66,9 +47,20 @@ class Record(Extension):
         self._journal = journal
         self._recorded = recorded
         self._twins = Twins(journal, wait, guarded=guarded)
-        self._listeners = listeners
         self._redactor = redactor
-        self._late = Late()
+        self._ends = Ends(journal, listeners)
+        # Calls that came as far as their tool.
+        self._reached: set[str] = set()
+
+    def reach(self, call_id: str) -> bool:
+        """The tool itself is about to run; whether that is new."""
+        is_new = call_id not in self._reached
+        self._reached.add(call_id)
+        return is_new
+
+    def unreach(self, call_id: str) -> None:
+        """Its provider says that it did not begin."""
+        self._reached.discard(call_id)
 
     def holds(self, call_id: str) -> bool:
         """Whether nobody else can have taken a call that was begun here."""
@@ -107,7 +99,7 @@ class Record(Extension):
 
     async def drain(self, patience: float) -> None:
         """Until every outcome is written, or so long."""
-        await self._late.drain(patience)
+        await self._ends.drain(patience)
 
     def _ahead(self, inner: Handler) -> Handler:
         async def run(call: Call) -> Output:
@@ -126,7 +118,7 @@ class Record(Extension):
                 self._known(asked_id)
                 raise
             finally:
-                self._twins.ended(entry)
+                self._over(entry)
             self._known(asked_id)
             return output
 
@@ -138,34 +130,45 @@ class Record(Extension):
         try:
             return await self._owned(inner, call, entry)
         finally:
-            self._twins.ended(entry)
+            self._over(entry)
+
+    def _over(self, entry: Entry) -> None:
+        self._reached.discard(entry.call_id)
+        self._twins.ended(entry)
 
     async def _owned(self, inner: Handler, call: Call, entry: Entry) -> Output:
         """It is ours: run it, and say how it ended."""
-        if self._is_heard(call):
+        if self._ends.is_heard(call):
             try:
-                await self._told(call, entry)
+                await self._ends.tell(call, entry)
             except asyncio.CancelledError as error:
-                await self._end(call, entries.untried(entry, call, error), _PATIENCE)
+                await self._ends.write(
+                    call, entries.untried(entry, call, error), patience_of(error)
+                )
+                if is_overdue(error):
+                    raise out_of_time(call) from None
                 raise
         try:
             output = await inner(call)
         except asyncio.CancelledError as error:
-            await self._end(call, entries.ended(entry, call, error), _PATIENCE)
+            await self._ends.write(call, entries.ended(entry, call, error), patience_of(error))
             raise
         except Exception as error:
-            told = answer(call, error)
-            await self._end(call, entries.failed(entry, call, error, told, self._redactor))
-            raise
+            failure = self._failure(call, error)
+            told = answer(call, failure)
+            await self._ends.write(call, entries.failed(entry, call, failure, told, self._redactor))
+            if failure is error:
+                raise
+            raise failure from error
         except BaseException as error:
             # Whoever ran the call has let go of it: nothing can be waited for any more.
-            self._late.start(self._journal.end(entries.ended(entry, call, error)))
+            self._ends.leave(entries.ended(entry, call, error))
             raise
         crash_here("CP11" if call.asked.undo_of else "CP6")
         if output.call_id != call.id:
-            await self._end(call, entries.answered(entry, call))
+            await self._ends.write(call, entries.answered(entry, call))
             return output
-        ended = await self._end(call, entries.succeeded(entry, call, output, self._redactor))
+        ended = await self._ends.write(call, entries.succeeded(entry, call, output, self._redactor))
         crash_here("CP9")
         if ended is None:
             raise ExecutionFailed(
@@ -181,8 +184,10 @@ class Record(Extension):
         except asyncio.CancelledError as error:
             # The intent may be on record, but nothing was tried.
             closed = entries.untried(msgspec.structs.replace(intent, fence=1), call, error)
-            ended = await self._end(call, closed, _PATIENCE, self._twins.left(call))
+            write = Write(self._journal, call, closed, self._twins.left(call), is_new=True)
+            ended = await self._ends.late(write, patience_of(error))
             if ended is None or ended.accepted:
+                # It is, or will be, when its claim has an answer.
                 self._known(call.came_as or call.id)
             if is_overdue(error):
                 raise StoreUnavailable(
@@ -195,103 +200,11 @@ class Record(Extension):
         if self._recorded is not None:
             self._recorded.add(call_id)
 
-    async def _end(
-        self,
-        call: Call,
-        entry: Entry,
-        patience: float | None = None,
-        claiming: "asyncio.Task[Begun] | None" = None,
-    ) -> Ended | None:
-        """Write the outcome, also when the caller has gone away; `None` if that failed.
-
-        `claiming`: it may be going on under the id that it waited by.
-        """
-        costs.take(call.charges)
-        if patience is not None:
-            return await self._end_late(_Write(self._journal, call, entry, claiming), patience)
-        try:
-            ended = await self._journal.end(entry)
-        except asyncio.CancelledError as error:
-            # What was sent may be done or not, so it is sent once more.
-            write = _Write(self._journal, call, entry, again=True)
-            if not is_overdue(error):
-                self._late.start(write.done())
-                raise
-            # Its time is over, but how it ended is known: that is worth a moment.
-            ended = await self._end_late(write, _MOMENT)
-            if ended is None:
-                raise
-            return ended
-        except Exception as error:  # noqa: BLE001  the store's trouble is not the tool's
-            costs.settle(call.charges, entry.charges)
-            _not_on_record(entry, error)
-            return None
-        costs.settle(call.charges, entry.charges)
-        if ended.accepted and self._is_heard(call):
-            await self._told(call, entry)
-        return ended
-
-    async def _end_late(self, write: "_Write", patience: float) -> Ended | None:
-        """The same, behind whoever does not wait any longer than that."""
-        error = await self._late.finish(write.done(), patience)
-        if error is not None:
-            _not_on_record(write.entry, error)
-            return None
-        if write.ended is not None and write.ended.accepted:
-            await self._told(write.of, write.entry)
-        return write.ended
-
-    def _is_heard(self, call: Call) -> bool:
-        return self._listeners is not None and self._listeners.hear(call)
-
-    async def _told(self, call: Call, entry: Entry) -> None:
-        if self._listeners is not None:
-            await self._listeners.tell(call, entry)
-
-
-class _Write:
-    """An end that is written also behind a caller who has gone away."""
-
-    def __init__(
-        self,
-        journal: Journal,
-        call: Call,
-        entry: Entry,
-        claiming: "asyncio.Task[Begun] | None" = None,
-        *,
-        again: bool = False,
-    ) -> None:
-        self.of, self.entry = call, entry
-        self.ended: Ended | None = None
-        self._journal, self._claiming, self._again = journal, claiming, again
-
-    async def done(self) -> None:
-        try:
-            if self._claiming is not None:
-                self.entry = _as_begun(await self._claiming, self.entry)
-            self.ended = await self._journal.end(self.entry, again=self._again)
-        finally:
-            # Where it could not be written, whoever finds the call charges it.
-            costs.settle(self.of.charges, self.entry.charges)
-
-
-def _not_on_record(entry: Entry, error: Exception) -> None:
-    """The intent stays open, which nobody can take for a call that did not happen."""
-    log.error("the outcome of call %s is not on record (%s)", entry.call_id, type(error).__name__)
-
-
-def _as_begun(begun: Begun, closed: Entry) -> Entry:
-    """The end of a claim whose caller went away, as that of the call which it began."""
-    if begun.action not in {Action.RUN, Action.AGAIN}:
-        return closed
-    return msgspec.structs.replace(
-        begun.entry,
-        state=closed.state,
-        error_code=closed.error_code,
-        error_message=closed.error_message,
-        duration_ns=closed.duration_ns,
-        charges=closed.charges,
-    )
+    def _failure(self, call: Call, error: Exception) -> Exception:
+        """A refusal says that nothing happened, which nobody behind the tool can say any more."""
+        if isinstance(error, CallRefused) and call.id in self._reached:
+            return execution_failed(call, error)
+        return error
 
 
 def _answered(call: Call, begun: Begun) -> Output:

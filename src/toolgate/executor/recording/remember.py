@@ -19,6 +19,7 @@ from toolgate.executor.recording.late import Late
 from toolgate.executor.recording.remembered import scalars
 from toolgate.executor.resilience.deadline import is_overdue
 from toolgate.ledger.history import Past, Sessions, session_of, turn_of
+from toolgate.ledger.journal import Outdated
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
 from toolgate.spec.redactor import PLAIN, Redactor
@@ -74,6 +75,10 @@ class Remember(Extension):
                 raise
             try:
                 output = await inner(call)
+            except Outdated:
+                # It is decided anew, and must not find itself.
+                self._told(call, await self._late.finish(self._sessions.forget(call.id)))
+                raise
             except asyncio.CancelledError as error:
                 await self._end(call, outcome(call.spec.effect, error), _PATIENCE)
                 raise

@@ -6,11 +6,12 @@ from collections.abc import Coroutine, Iterator
 from typing import Any
 
 from toolgate import clock
-from toolgate.call import Call
+from toolgate.call import Call, Grant
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Begun, Journal
+from toolgate.ledger.journal import Basis, Begun, Journal
 from toolgate.ledger.machine import Action
 from toolgate.ledger.state import OPEN
+from toolgate.tenancy.parts import EVERYONE, TENANT
 
 # How soon a twin in another process is looked at again: at first, and after a while.
 _SOON = 0.02
@@ -81,8 +82,8 @@ class Twins:
             raise
 
     def _begun(self, call: Call, intent: Entry) -> Coroutine[Any, Any, Begun]:
-        world = call.grant.tenancy_revision if self._guarded else None
-        return self._journal.begin(intent, may_start=call.may_start, world=world)
+        basis = basis_of(call.grant) if self._guarded else None
+        return self._journal.begin(intent, may_start=call.may_start, basis=basis)
 
     def owned(self, entry: Entry) -> None:
         """It runs here from now on."""
@@ -104,6 +105,12 @@ class Twins:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(most):
                 await running.wait()
+
+
+def basis_of(grant: Grant) -> Basis:
+    """What a grant rests on: what holds for everyone, and for the caller's tenant."""
+    parts = (EVERYONE, TENANT + grant.caller.tenant)
+    return Basis(grant.tenancy_revision, parts)
 
 
 def _pauses() -> Iterator[float]:

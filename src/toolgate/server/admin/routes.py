@@ -109,6 +109,7 @@ async def administer(request: Request, method: str, parts: list[str], receive: R
     fields = dict[str, Any](request.query)
     if method != "GET":
         fields = _together(fields, await read_object(receive, or_nothing=True))
+        await request.confirm()
     given = read(fields, route.fields)
     desk = Desk(request, names, getattr(given, "tenant", ""), getattr(given, "why", ""))
     return await route.answer(desk, given)

@@ -142,6 +142,19 @@ def _calls() -> None:
 def _people() -> None:
     op.add_column("agents", sa.Column("newer_messages", sa.Text(), nullable=True))
     op.add_column("tenants", sa.Column("plan", sa.Text(), nullable=True))
+    op.create_table(
+        "removed_agents",
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("removed_at", Moment, nullable=False),
+        sa.ForeignKeyConstraint(
+            ["tenant_id"],
+            ["tenants.id"],
+            name=op.f("fk_removed_agents_tenant_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("tenant_id", "id", name=op.f("pk_removed_agents")),
+    )
 
 
 def _approvals() -> None:
