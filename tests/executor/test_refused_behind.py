@@ -99,7 +99,7 @@ class Own:
         self.ran: list[str] = []
         self._error = error
 
-    def unusable(self, _spec: object) -> str | None:
+    def unusable(self, spec: Any) -> str | None:
         return None
 
     async def run(self, call: Call) -> Any:

@@ -190,14 +190,14 @@ async def test_the_same_session_and_turn_in_another_tenant_are_others(sessions: 
         assert (await sessions.of(other, None))["session"] == NOTHING
 
 
-async def test_names_of_any_length_and_sign_can_be_kept(sessions: Sessions) -> None:
-    for name in ("x" * 20_000, "NUL \0, half a pair \udcff, é, 🙂"):
+async def test_the_longest_names_of_any_sign_can_be_kept(sessions: Sessions) -> None:
+    for name in ("x" * 512, "NUL \0, half a pair \udcff, é, 🙂"):
         await sessions.begin(past(session=name, turn_group=name))
         found = await sessions.of(
             Caller(tenant="acme", agent="clerk", session=name), Turn(group=name)
         )
         assert (found["session"]["calls"], found["turn"]["calls"]) == (1, 1)
-    almost = Caller(tenant="acme", agent="clerk", session="x" * 19_999)
+    almost = Caller(tenant="acme", agent="clerk", session="x" * 511)
     assert (await sessions.of(almost, None))["session"] == NOTHING
 
 

@@ -57,10 +57,10 @@ class PostgresCalls:
 
     async def _claimed(self, new: Entry, basis: Basis | None) -> Ran:
         told = outbox_values(new, clock.unix_ns()) if self._outbox else None
-        rests_on = (None, []) if basis is None else (basis.revision, basis.parts)
-        return await self._database.run(
-            CLAIMS[told is not None], (*row_of(new), *rests_on, *(told or ()))
-        )
+        decided = None if basis is None else basis.revision
+        parts = () if basis is None else basis.parts
+        values = (*row_of(new), decided, parts, *(told or ()))
+        return await self._database.run(CLAIMS[told is not None], values)
 
     async def end(self, entry: Entry, *, again: bool) -> Ended:
         """Only its owner can end it, only as long as it is, and only once."""

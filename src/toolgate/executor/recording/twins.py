@@ -11,7 +11,7 @@ from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Basis, Begun, Journal
 from toolgate.ledger.machine import Action
 from toolgate.ledger.state import OPEN
-from toolgate.tenancy.parts import EVERYONE, TENANT
+from toolgate.tenancy.parts import EVERYONE, KEYS, TENANT
 
 # How soon a twin in another process is looked at again: at first, and after a while.
 _SOON = 0.02
@@ -108,9 +108,10 @@ class Twins:
 
 
 def basis_of(grant: Grant) -> Basis:
-    """What a grant rests on: what holds for everyone, and for the caller's tenant."""
-    parts = (EVERYONE, TENANT + grant.caller.tenant)
-    return Basis(grant.tenancy_revision, parts)
+    """What a grant rests on: what holds for everyone, for the caller's tenant, and for its key."""
+    caller = grant.caller
+    parts = (EVERYONE, TENANT + caller.tenant)
+    return Basis(grant.tenancy_revision, (*parts, KEYS) if caller.key else parts)
 
 
 def _pauses() -> Iterator[float]:
