@@ -122,8 +122,8 @@ async def test_a_disk_that_fails_at_any_statement_leaves_no_half_record(
             continue
         ended += 1
         break
-    # World, claim and event; outcome, wish, audit, event and charge.
-    assert falls == 9
+    # Claim and event; outcome, wish, audit, event and charge.
+    assert falls == 8
     assert len(await tables.told()) == 2 * ended
 
 

@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from toolgate import clock
 from toolgate.crash import crash_here
 from toolgate.errors import ToolgateError
+from toolgate.ledger.budget import FULL
 from toolgate.ledger.claims import is_ended, kept_ns
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Basis, Begun, Ended
@@ -37,7 +38,11 @@ _Row = Sequence[Any]
 _CALL = -3
 # So many rows to a statement, where there are as many: each number is a statement of its own.
 _SIZES = (16, 4, 1)
-_CHARGE = "UPDATE budget_leases SET spent = spent + ? WHERE id = ?"
+# As `ledger.budget.added`.
+_CHARGE = (
+    f"UPDATE budget_leases SET spent = CASE WHEN spent >= {FULL} THEN {FULL} "  # noqa: S608
+    f"ELSE min(spent + ?, {FULL}) END WHERE id = ?"
+)
 
 
 def _marks(columns: int, rows: int = 1) -> str:

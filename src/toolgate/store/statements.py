@@ -6,6 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
+from toolgate.ledger.budget import FULL
 from toolgate.ledger.state import State, before
 from toolgate.store.ending import ENDING
 from toolgate.store.records import tool_execution_log
@@ -70,7 +71,9 @@ def _end(*, outbox: bool, charges: bool) -> str:
     first += len(AUDIT)
     if charges:
         parts.append(
-            "spent AS (UPDATE budget_leases SET spent = spent + charge.amount "
+            # As `ledger.budget.added`.
+            f"spent AS (UPDATE budget_leases SET spent = CASE WHEN spent >= {FULL} THEN {FULL} "
+            f"ELSE least(spent + charge.amount, {FULL}) END "
             f"FROM ended, unnest(${first}::text[], ${first + 1}::bigint[]) AS charge(id, amount) "
             "WHERE budget_leases.id = charge.id)"
         )
