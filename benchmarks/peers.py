@@ -149,10 +149,10 @@ async def opened(peers: dict[str, Peer]) -> AsyncGenerator[Opened]:
         yield ready
 
 
-async def measured(peers: dict[str, Peer]) -> list[Row]:
+async def measured(peers: dict[str, Peer], *, rounds: int = 21, seconds: float = 0.04) -> list[Row]:
     """A row for each peer, in the order given."""
     async with opened(peers) as ready:
-        rows = ready.missing | await cpu_us(ready.calls)
+        rows = ready.missing | await cpu_us(ready.calls, rounds=rounds, seconds=seconds)
     return [rows[name] for name in peers]
 
 

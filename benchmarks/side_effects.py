@@ -190,6 +190,13 @@ def main() -> int:
     took, missing = asyncio.run(_measured())
     bars = (
         Bar(name="SQLite, alone", value=_ratio(took, ONE, COMMIT), limit=1.6, unit="x the floor"),
+        # Where the bars were set, two group commits take 500 µs, and 200 is 0.4 of that.
+        Bar(
+            name=f"SQLite, {CALLERS} callers",
+            value=_ratio(took, MANY, COMMIT),
+            limit=0.4,
+            unit="x the floor",
+        ),
         Bar(
             name=f"SQLite, {CALLERS} callers",
             value=min(took[MANY].wall),

@@ -1,10 +1,12 @@
 """Undo: of one's own calls only, as far as it is allowed and agreed to today."""
 
+import asyncio
+
 import pytest
 
 from tests.undo.shop import FOREIGN, GROUP, ME, OTHER, Shop, paid, results, state_of
 from toolgate import Caller
-from toolgate.errors import CallNotFound, InvalidRequest
+from toolgate.errors import CallNotFound, InvalidRequest, StoreUnavailable
 from toolgate.executor.aftercare import recalled
 from toolgate.ledger.entry import Entry
 from toolgate.runtime import Runtime
@@ -18,6 +20,27 @@ async def test_exactly_one_thing_is_named(house: Runtime) -> None:
             await house.undo(caller=ME, **given)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InvalidRequest):
         await house.undo_for("acme", who="root", why=" ", call_id="a")
+
+
+@pytest.mark.req("S4")
+@pytest.mark.parametrize("what", ["call", "group"])
+async def test_a_store_that_hangs_is_told_as_such_and_nothing_is_taken_back(
+    house: Runtime, shop: Shop, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    [one] = await paid(house, 1)
+
+    async def never(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    asked = {"call_id": one} if what == "call" else {"turn_group": GROUP.group}
+    monkeypatch.setattr("toolgate.executor.aftercare.undo._STORE_SECONDS", 0.02)
+    with monkeypatch.context() as hung:
+        hung.setattr(house.ledger, "find" if what == "call" else "search", never)
+        with pytest.raises(StoreUnavailable, match="nothing was taken back"):
+            await house.undo(caller=ME, **asked)
+    assert shop.effects == [("pay", 1)]
+    monkeypatch.undo()
+    assert (await house.undo(caller=ME, call_id=one)).ok, "once it answers"
 
 
 @pytest.mark.req("S4", "V2")

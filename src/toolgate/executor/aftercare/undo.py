@@ -4,9 +4,10 @@ First all effects that are to be taken back are marked, the latest one first; th
 compensation is called, as a call of its own. Whoever finds marks that were left goes on from there.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import orjson
@@ -20,6 +21,7 @@ from toolgate.errors import (
     InvalidRequest,
     PermissionDenied,
     StoreError,
+    StoreUnavailable,
     ToolgateError,
     ToolNotFound,
     Unauthenticated,
@@ -45,6 +47,9 @@ _PAGE = 200
 _MOST_TRIES = 10
 # How long the end of an undo holds up whoever has stopped waiting for it.
 _PATIENCE = 1.0
+# How long the store may take to say what there is to take back.
+_STORE_SECONDS = 5.0
+T = TypeVar("T")
 _DONE = frozenset({State.SUCCEEDED, State.COMPENSATION_FAILED, State.COMPENSATING})
 _NEVER = "It never happened: there is nothing to take back."
 
@@ -99,7 +104,7 @@ class Undo:
 
     async def single(self, caller: Caller, call_id: str, by: Asker = ITSELF) -> Report:
         """One call; `CallNotFound` where the caller has none of this id."""
-        entry = await self._ledger.find(caller.tenant, call_id)
+        entry = await _in_time(self._ledger.find(caller.tenant, call_id))
         if entry is None or not (by.who or recalled.is_of(entry, caller)):
             raise CallNotFound(call_id)
         return await self._taken_back([entry], caller, by)
@@ -117,7 +122,7 @@ class Undo:
         which = Which(
             tenant=caller.tenant, turn_group=turn_group, chain=chain, scope=scope, limit=_PAGE
         )
-        found = [one for one in await self._all(which) if not one.undo_of]
+        found = [one for one in await _in_time(self._all(which)) if not one.undo_of]
         if not found:
             raise _nothing(turn_group, chain)
         return await self._taken_back(found, caller, by)
@@ -328,6 +333,16 @@ class Undo:
             limit=1,
         )
         return next(iter(await self._ledger.search(which)), None)
+
+
+async def _in_time(looking: Awaitable[T]) -> T:
+    try:
+        async with asyncio.timeout(_STORE_SECONDS):
+            return await looking
+    except TimeoutError:
+        raise StoreUnavailable(
+            "The store does not answer, so nothing was taken back. Try again when it is back."
+        ) from None
 
 
 def _nothing(turn_group: str, chain: str) -> CallNotFound:
