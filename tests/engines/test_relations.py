@@ -239,8 +239,8 @@ CRAFTED = (
     "_",
     "x" * 256,
     "x" * 255 + "y",
-    "😀" * 256,
-    "😀" * 255 + "😁",
+    "😀" * 128,
+    "😀" * 127 + "😁",
 )
 
 
@@ -254,7 +254,7 @@ async def test_crafted_names_are_only_themselves(engine: Engine, tenant: str) ->
         caller = Caller(tenant=tenant, user=name)
         assert await engine.relations.executable(caller, CRAFTED) == {name}
         assert await engine.relations.executable(caller, [name]) == {name}
-    for stranger in (f"{tenant}/a/b", "a", "x" * 257, "x" * 5_000, " ", "a\x00b", "\ud800"):
+    for stranger in (f"{tenant}/a/b", "a", "x" * 257, "x" * 512, " ", "a\x00b", "\ud800"):
         caller = Caller(tenant=tenant, user=stranger)
         assert await engine.relations.executable(caller, CRAFTED) == frozenset()
 
