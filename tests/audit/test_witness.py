@@ -202,6 +202,10 @@ ATTACKS = {
     "a wait": "UPDATE approvals SET state = 'approved' WHERE state = 'waiting'",
     "used again": "UPDATE approvals SET state = 'waiting' WHERE state = 'used'",
     "what was agreed to": "UPDATE approvals SET hash = 'x' WHERE state = 'used'",
+    "what was shown": "UPDATE approvals SET args = '{}' WHERE state = 'used'",
+    "in which words": "UPDATE approvals SET prompt = 'fine?' WHERE state = 'used'",
+    "what it is used for": "UPDATE tool_execution_log SET digest = 'x' WHERE tool_name = 'book'",
+    "whose key it is": "UPDATE tool_execution_log SET once_scope = 'x' WHERE tool_name = 'book'",
     "an approval gone": "DELETE FROM approvals WHERE state = 'used'",
     "an approval put there": "UPDATE approvals SET id = 'x' WHERE state = 'used'",
 }

@@ -208,6 +208,9 @@ class TableApprovals:
             "hash": approval.hash,
             "kind": approval.kind.value,
             "policy_revision": approval.policy_revision,
+            "shown_hash": audit.shown_hash(
+                storable(approval.args.decode()), storable(approval.prompt), approval.fingerprint
+            ),
             "tool": approval.tool,
             "user": approval.user,
         }

@@ -99,7 +99,12 @@ def execution(
         "effect": entry.effect.value,
         "error_code": storable(entry.error_code),
         "fence": entry.fence,
-        "kept_hash": kept_hash(entry.args, entry.plan, entry.task),
+        "kept_hash": kept_hash(
+            entry.args,
+            entry.plan,
+            entry.task,
+            storable(f"{entry.fingerprint} {entry.digest} {entry.scope}").encode(),
+        ),
         "result_hash": sha256(entry.result) if entry.result else "",
         "session": storable(entry.session),
         "state": entry.state.value,
@@ -127,8 +132,15 @@ def execution(
 
 
 def kept_hash(*kept: bytes) -> str:
-    """Of a call's arguments, plan and caller as its row has them: by them it is run or undone."""
+    """Of a call's arguments, plan and caller as its row has them, and of what it is bound to: by
+    them it is run, answered or undone.
+    """
     return sha256(b"\0".join(kept))
+
+
+def shown_hash(*shown: str) -> str:
+    """Of what a person was shown before they agreed, as the approval's row has it."""
+    return sha256("\0".join(shown).encode())
 
 
 def note(

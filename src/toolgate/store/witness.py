@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from toolgate.ledger.approval import Standing
 from toolgate.ledger.state import OPEN, State
 from toolgate.spec.document import sha256
-from toolgate.store.audit import kept_hash
+from toolgate.store.audit import kept_hash, shown_hash
 from toolgate.store.records import approvals
 from toolgate.store.records import tool_execution_log as log
 from toolgate.tenancy.audit import ENDED
@@ -42,7 +42,13 @@ _COLUMNS: dict[str, sa.Column[Any]] = {
     "again_of": log.c.again_of,
     "undo_of": log.c.undo_of,
 }
+_KEPT: tuple[sa.Column[Any], ...] = (
+    *(log.c.result, log.c.args, log.c.plan, log.c.task),
+    *(log.c.fingerprint, log.c.digest, log.c.once_scope),
+)
 _NAMED = (*_COLUMNS, "result_hash", "kept_hash")
+# The same of an approval's records.
+_BOUND = ("tool", "agent", "user", "hash", "call_id", "kind", "policy_revision", "shown_hash")
 _AT_ONCE = 500
 _Row = Mapping[str, Any]
 
@@ -72,6 +78,7 @@ class Witness:
         # Calls of which two records say different things, though they had ended by the first.
         self._changed: list[str] = []
         self._asked: dict[str, _Asked] = {}
+        self._rebound: list[str] = []
         # Calls that nobody began, by what became of their approval.
         self._closed: dict[str, str] = {}
 
@@ -103,23 +110,23 @@ class Witness:
         who, why = (before.who, before.why) if before is not None else ("", "")
         if last in _DECIDED:
             who, why = record["who"], record["why"]
-        named = ("tool", "agent", "user", "hash", "call_id", "kind")
-        bound = hash(tuple(str(details.get(name)) for name in named))
+        bound = hash(tuple(str(details.get(name)) for name in _BOUND))
+        if before is not None and before.bound != bound:
+            self._rebound.append(id_)
         self._asked[id_] = _Asked(last, who, why, bound)
         if last in _CLOSED:
             self._closed[str(details.get("call_id"))] = _CLOSED[last]
 
     def _of_calls(self, connection: Connection) -> Iterator[str]:
         column = log.c
-        kept = (column.args, column.plan, column.task, column.result)
-        asked = sa.select(column.call_id, column.state, *kept, *_COLUMNS.values())
+        asked = sa.select(column.call_id, column.state, *_KEPT, *_COLUMNS.values())
         asked = asked.where(column.tenant_id == self._tenant)
         found = connection.execute(asked.execution_options(yield_per=_AT_ONCE))
         missing = set(self._calls)
         for row in found.mappings():
             call_id, state = row["call_id"], row["state"]
             said = [row[one.name] for one in _COLUMNS.values()]
-            hashes = _hashes(*(row[name] for name in ("args", "plan", "task", "result")))
+            hashes = _hashes(*(row[one.name] for one in _KEPT))
             told = self._calls.get(call_id)
             missing.discard(call_id)
             if told is None:
@@ -137,16 +144,17 @@ class Witness:
     def _of_approvals(self, connection: Connection) -> Iterator[str]:
         column = approvals.c
         bound = (
-            *(column.tool_name, column.agent_id, column.user_id),
-            *(column.hash, column.call_id, column.kind),
+            *(column.tool_name, column.agent_id, column.user_id, column.hash, column.call_id),
+            *(column.kind, column.policy_revision),
         )
-        asked = sa.select(column.id, column.state, column.decided_by, column.reason, *bound)
+        shown = (column.args, column.prompt, column.fingerprint)
+        asked = sa.select(column.id, column.state, column.decided_by, column.reason, *shown, *bound)
         missing = set(self._asked)
         found: Any = connection.execute(
             asked.where(column.tenant_id == self._tenant).execution_options(yield_per=_AT_ONCE)
         )
         for row in cast("Iterable[tuple[Any, ...]]", found):
-            id_, state, who, why, *said = row
+            id_, state, who, why, args, prompt, fingerprint, *said = row
             told = self._asked.get(id_)
             missing.discard(id_)
             if told is None:
@@ -155,13 +163,17 @@ class Witness:
                 yield f"approval {id_} is {state}, and {told.last} in the audit"
             elif (who, why) != (told.who, told.why):
                 yield f"approval {id_} was decided by another, or for another reason, in the audit"
-            elif told.bound != hash(tuple(said)):
+            elif told.bound != hash((*said, shown_hash(args, prompt, fingerprint))):
                 yield f"approval {id_} was changed: the audit says something else"
         for id_ in missing:
             yield f"approval {id_} is in the audit, and gone"
+        for id_ in self._rebound:
+            yield f"approval {id_} was changed between two records of the audit"
 
 
-def _hashes(args: str | None, plan: str | None, task: str, result: str | None) -> tuple[str, str]:
+def _hashes(
+    result: str | None, args: str | None, plan: str | None, task: str, *bound: str
+) -> tuple[str, str]:
     """Of a row, what its records have as `result_hash` and `kept_hash`."""
-    kept = kept_hash(*((part or "").encode() for part in (args, plan, task)))
+    kept = kept_hash(*((part or "").encode() for part in (args, plan, task, " ".join(bound))))
     return sha256(result.encode()) if result else "", kept

@@ -312,8 +312,8 @@ _AUDIT = sa.table(
 )
 _PAGES = "SELECT tenant_id, first_call_id, written_ns, calls, entries FROM call_pages"
 _ENDED = (
-    "SELECT call_id, tool_name, effect, tenant_id, agent_id, user_id, session_id, turn_group, "
-    "args_hash, state, decision_id, created_ns FROM tool_execution_log "
+    "SELECT call_id, tool_name, fingerprint, effect, tenant_id, agent_id, user_id, session_id, "
+    "turn_group, args_hash, state, decision_id, created_ns FROM tool_execution_log "
     "WHERE state NOT IN ('received', 'reserved', 'waiting', 'claimed', 'started', 'compensating')"
 )
 
@@ -336,14 +336,15 @@ def _page(row: sa.RowMapping) -> dict[str, object]:
 
 
 def _call(row: sa.RowMapping) -> dict[str, object]:
+    kept = f"\0\0\0{row['fingerprint']}  ".encode()
     details: dict[str, object] = {
         "agent": row["agent_id"],
         "args_hash": row["args_hash"],
         "call_id": row["call_id"],
         "decision": row["decision_id"],
         "effect": row["effect"],
-        # Neither arguments nor a plan nor a caller's roles were kept.
-        "kept_hash": "sha256:" + hashlib.sha256(b"\0\0").hexdigest(),
+        # Neither arguments nor a plan nor a caller's roles were kept, and no key.
+        "kept_hash": "sha256:" + hashlib.sha256(kept).hexdigest(),
         "session": row["session_id"],
         "state": row["state"],
         "tool": row["tool_name"],
