@@ -21,12 +21,12 @@ async def main() -> None:
         asked = await box.call("pay_invoice", args)
         print("first call:", asked.status)
 
-        [waiting] = await gate.approvals.list("acme")
+        waiting = asked.error.details["approval_id"] if asked.error else ""
         try:
-            await gate.approvals.approve(waiting.id, by=me)
+            await gate.approvals.approve(waiting, by=me)
         except ToolgateError as refused:
             print("the agent:", refused)
-        await gate.approvals.approve(waiting.id, by="boss", reason="checked with purchasing")
+        await gate.approvals.approve(waiting, by="boss", reason="checked with purchasing")
 
         other = await box.call("pay_invoice", {"invoice": "R-17", "amount": 1200.0})
         print("another amount:", other.status)

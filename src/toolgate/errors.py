@@ -180,7 +180,10 @@ class CallNotFound(CallRefused):
     def __init__(self, name: str, what: str = "call", hint: str = "") -> None:
         """`what` it is a name of: a call, a turn group or a chain."""
         shown = name if len(name) <= 64 else name[:64] + "…"
-        listed = "`GET /v1/ledger` and `toolgate ledger list` show which side effects there are."
+        listed = (
+            "`GET /v1/ledger` and `toolgate ledger list --tenant NAME` show which side effects "
+            "there are."
+        )
         super().__init__(f"There is no {what} {shown!r} of yours on record. {hint or listed}")
 
 

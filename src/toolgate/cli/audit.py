@@ -27,6 +27,8 @@ app = typer.Typer(
 Tenant = Annotated[str, typer.Option("--tenant", help="Only what concerns this tenant.")]
 _TOGETHER = 500
 _ANCHOR = re.compile(r"[0-9]{1,18}:[0-9a-f]{64}\Z")
+# What tells the records of calls apart.
+_FIRST = ("tool", "state", "error_code", "rule", "call_id")
 # So much of the details, in a list: the rest is in --json.
 _MOST_CELL = 40
 
@@ -58,7 +60,7 @@ def list_(
                 row["who"],
                 row["change"],
                 row["tenant"] or "(every one)",
-                _short(orjson.dumps(row["details"]).decode()),
+                _short(_told(row["details"])),
                 row["why"],
             )
             for row in rows
@@ -141,6 +143,13 @@ def export(config: Config = None, tenant: Tenant = "", json: Json = False) -> No
     _on_store(config, work, json=json)
     if lines:
         show.line("\n".join(lines))
+
+
+def _told(details: dict[str, Any]) -> str:
+    """What a reader looks for first stands first; what is empty is left out."""
+    first = {name: details[name] for name in _FIRST if details.get(name)}
+    rest = {name: value for name, value in details.items() if name not in first and value != ""}
+    return orjson.dumps(first | rest).decode()
 
 
 def _short(text: str) -> str:

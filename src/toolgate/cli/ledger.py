@@ -74,6 +74,11 @@ def list_(
     if json:
         show.as_json(rows)
         return
+    if not rows:
+        show.line(
+            f"No such side effect of tenant {tenant} is on record; --tenant NAME looks at another."
+        )
+        return
     show.table(
         ("when", "call", "tool", "agent", "user", "state", "turn group", "why"),
         [

@@ -84,7 +84,9 @@ def caller_of(tenant: str, agent: str, *, user: str = "", json: bool) -> Caller:
     """On whose behalf; a tenant is never left out."""
     if not tenant:
         raise usage("A caller belongs to a tenant: --tenant NAME.", json=json)
-    return Caller(tenant=tenant, agent=agent, user=user)
+    with ending(json=json):
+        return Caller(tenant=tenant, agent=agent, user=user)
+    raise AssertionError("an error always ends the command")
 
 
 def warn_of_sources(gate: Toolgate) -> None:
