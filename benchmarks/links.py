@@ -16,9 +16,12 @@ from toolgate.executor.resilience.breaking import Breaking
 from toolgate.executor.resilience.bulkhead import Bulkhead
 from toolgate.executor.resilience.deadline import Deadline
 from toolgate.executor.resilience.retry import Retry
+from toolgate.ledger.machine import Slot, Start, Submit, step
+from toolgate.ledger.state import State
 from toolgate.testing.house import in_memory
 
 ALONE = "handler alone"
+CLAIM = "claim, by the machine alone"
 LINKS: dict[str, Extension] = {
     "deadline": Deadline(),
     "retry, not asked for": Retry(),
@@ -26,7 +29,13 @@ LINKS: dict[str, Extension] = {
     "bulkhead": Bulkhead(),
 }
 # A link of the resilience kind has at most this; 5 µs is what each governed link may take.
-LIMITS = {"deadline": 2.0, "retry, not asked for": 0.5, "breaker": 5.0, "bulkhead": 2.0}
+LIMITS = {
+    "deadline": 2.0,
+    "retry, not asked for": 0.5,
+    "breaker": 5.0,
+    "bulkhead": 2.0,
+    CLAIM: 5.0,
+}
 
 
 async def made() -> Call:
@@ -50,14 +59,21 @@ async def rows() -> list[Row]:
         return output
 
     handlers = {ALONE: answer} | {name: one.link(answer) for name, one in LINKS.items()}
+
+    async def claim() -> Output:
+        slot = Slot(state=State.RECEIVED, digest="d")
+        taken = step(slot, Submit(digest="d", lease_ns=1), 0)
+        step(taken.slot, Start(taken.slot.fence), 0)
+        return output
+
     calls = {name: (lambda handler=handler: handler(call)) for name, handler in handlers.items()}
-    found = await cpu_us(calls, rounds=11)
+    found = await cpu_us(calls | {CLAIM: claim}, rounds=11)
     floor = found[ALONE].value or 0.0
     return [
         found[ALONE],
         *(
             Row(name=name, value=(found[name].value or 0.0) - floor, note="beyond the handler")
-            for name in LINKS
+            for name in (*LINKS, CLAIM)
         ),
     ]
 
