@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from toolgate.errors import InvalidRequest
-from toolgate.identity import plain
+from toolgate.identity import plain, texts
 from toolgate.spec.effect import CallerKind, SideEffect
 from toolgate.spec.tool import ToolSpec
 
@@ -19,32 +19,7 @@ Status = Literal[
     "success", "error", "pending_approval", "skipped", "superseded", "partial", "unknown"
 ]
 _FACT = frozenset({str, int, float, bool})
-
-
-# In bytes. Several of them make an index of the store together, whose rows have an end.
-_MOST_TEXT = 512
-# No character takes more than six bytes, also where a store has to write its escape.
-_SURELY_FITS = _MOST_TEXT // 6
 _MOST_ROLES = 64
-
-
-def _texts(of: str, **fields: object) -> None:
-    """A record can hold nothing else."""
-    for name, value in fields.items():
-        if type(value) is not str:
-            raise InvalidRequest(f"{name!r} of a {of} is a text, not a {type(value).__name__}.")
-        if len(value) > _SURELY_FITS and _bytes(value) > _MOST_TEXT:
-            raise InvalidRequest(
-                f"{name!r} of a {of} is a text of at most {_MOST_TEXT} bytes in UTF-8. Nothing "
-                "ran: send a shorter one, such as an id."
-            )
-
-
-def _bytes(text: str) -> int:
-    """As it is kept: what UTF-8 or a store cannot hold is written as an escape."""
-    if len(text) > _MOST_TEXT:
-        return len(text)
-    return len(text.encode("utf-8", "backslashreplace")) + 3 * text.count("\0")
 
 
 def _selectors(of: str, allow: object, deny: object) -> None:
@@ -163,13 +138,13 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         plain("tenant", self.tenant)
         if self.agent:
             plain("agent", self.agent)
-        _texts("Caller", user=self.user, persona=self.persona, session=self.session, key=self.key)
+        texts("Caller", user=self.user, persona=self.persona, session=self.session, key=self.key)
         if type(self.roles) is not tuple or any(type(role) is not str for role in self.roles):
             raise InvalidRequest("The roles of a Caller are a tuple of texts: ('finance',).")
         if len(self.roles) > _MOST_ROLES:
             raise InvalidRequest(f"A Caller has at most {_MOST_ROLES} roles.")
         for role in self.roles:
-            _texts("Caller", roles=role)
+            texts("Caller", roles=role)
         if type(self.context) is not Context:
             raise InvalidRequest("The context of a Caller is a Context(read_only=True).")
         if any(type(step) is not Delegation for step in self.delegation):
@@ -225,7 +200,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """A turn without a group would belong to every other one without."""
-        _texts("Turn", group=self.group, id=self.id)
+        texts("Turn", group=self.group, id=self.id)
         if not self.group:
             raise InvalidRequest("A Turn needs a group: Turn(group='t-17').")
         for name in ("has_pending_messages", "absorb_messages", "emit"):

@@ -221,7 +221,8 @@ class Runtime:
         """Decide and run: calls, and what the house calls by itself, to take back and to ask."""
         crash_here("CP1")
         grant = self.gate.known(caller, tool)
-        if grant is None or grant.spec.effect is not Effect.PURE:
+        # What is claimed may turn out to be out of date: side effects, and what a person agreed to.
+        if grant is None or grant.spec.effect is not Effect.PURE or grant.needs_a_person:
             return self._decided(grant, tool, args, caller, turn, asked)
         crash_here("CP2")
         return self._executor.run(grant, args, turn, asked)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.house import until
 from tests.resilience.far import far as far_tool
 from toolgate import Call, Caller, Extension, Output, Turn, tool
 from toolgate.call import Event
@@ -15,12 +16,15 @@ from toolgate.errors import (
     PermissionDenied,
     PolicyUnavailable,
     ProviderUnavailable,
+    StoreUnavailable,
     ToolgateError,
 )
 from toolgate.executor.extension import Handler
+from toolgate.executor.recording.remember import Remember
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Basis, Begun, Outdated
+from toolgate.ledger.journal import Basis, Begun, Ended, Outdated
 from toolgate.runtime import Runtime
+from toolgate.testing.history import MemoryHistory
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal
 
@@ -36,6 +40,63 @@ class Restless(MemoryJournal):
         if entry.tool == "inner":
             raise Outdated
         return await super().begin(entry, may_start=may_start, basis=basis)
+
+
+@pytest.mark.req("G8")
+async def test_an_attempt_that_was_out_of_date_is_not_in_the_history_of_its_session() -> None:
+    """Else a policy that looks back would find a call that was never made."""
+
+    @tool(effect="irreversible")
+    async def inner() -> None: ...
+
+    @tool(effect="irreversible")
+    async def outer() -> None: ...
+
+    history, me = MemoryHistory(), Caller(tenant="acme", agent="billing", session="s")
+    remember = Remember(history, lambda: True)
+    async with in_memory(inner, outer, journal=Restless(), extensions=[remember]) as gate:
+        with pytest.raises(PolicyUnavailable):
+            await gate.call("inner", caller=me)
+        assert history.calls == {}
+        await gate.call("outer", caller=me)
+    assert [past.tool for past in history.calls.values()] == ["outer"], "the positive control"
+
+
+class Lost(MemoryJournal):
+    """A journal whose store takes no claim, and refuses an end only after a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.release = asyncio.Event()
+
+    async def begin(
+        self,
+        entry: Entry,
+        *,
+        may_start: bool = True,
+        basis: Basis | None = None,
+    ) -> Begun:
+        return await asyncio.Future[Begun]()
+
+    async def end(self, entry: Entry, *, again: bool = False) -> Ended:
+        await self.release.wait()
+        return await super().end(entry, again=again)
+
+
+@pytest.mark.req("S3")
+async def test_a_call_whose_claim_was_given_up_is_noted_also_when_that_is_known_late() -> None:
+    @tool(effect="irreversible", timeout=0.02)
+    async def pay() -> None: ...
+
+    journal = Lost()
+    async with in_memory(pay, journal=journal) as gate:
+        with pytest.raises(StoreUnavailable):
+            await gate.call("pay", caller=ME)
+        assert journal.calls == [], "nobody knows yet"
+        journal.release.set()
+        await until(lambda: len(journal.calls) == 1)
+    [entry] = journal.calls
+    assert (entry.tool, str(entry.state)) == ("pay", "failed")
 
 
 class Beside(Extension):

@@ -193,3 +193,26 @@ async def _asked(gate: Toolgate) -> str:
     await until(seen)
     await looking
     return found[0]
+
+
+@pytest.mark.req("G8", "S6")
+async def test_a_read_that_a_person_agreed_to_is_decided_anew_on_the_world_as_it_is(
+    tmp_path: Path,
+) -> None:
+    """A read is not looked up before it is decided, but what uses an approval up is claimed."""
+    seen: list[int] = []
+
+    @tool(effect="pure", requires_approval=True)
+    async def peek(number: int) -> int:
+        seen.append(number)
+        return number
+
+    settings = Settings(root=tmp_path)
+    async with Toolgate.open(settings) as here, Toolgate.open(settings) as there:
+        here.add(peek)
+        asked = await here.call("peek", {"number": 1}, caller=ME)
+        assert asked.error is not None
+        await here.approvals.approve(asked.error.details["approval_id"], by="boss", reason="ok")
+        await there.tenancy.set_tenant_tool("acme", "echo", enabled=True)
+        assert (await here.call("peek", {"number": 1}, caller=ME)).data == 1
+    assert seen == [1]

@@ -114,6 +114,18 @@ async def test_an_end_without_a_beginning_leaves_no_trace(sessions: Sessions) ->
     assert (await sessions.of(ME, None))["session"] == NOTHING
 
 
+async def test_a_call_that_was_given_up_before_it_began_was_never_made(sessions: Sessions) -> None:
+    given_up, done = past(state=State.STARTED), past(state=State.STARTED)
+    for call in (given_up, done):
+        await sessions.begin(call)
+    await sessions.end(done.call_id, State.SUCCEEDED)
+    for call in (given_up, done):
+        await sessions.forget(call.call_id)
+    over = of_tool(succeeded=1, args={"order": [7]})
+    found = (await sessions.of(ME, None))["session"]
+    assert found == {"calls": 1, "tools": {"orders.find": over}}, "what has ended stays"
+
+
 async def test_each_tool_is_counted_by_how_its_calls_ended(sessions: Sessions) -> None:
     told = (State.STARTED, State.SUCCEEDED, State.FAILED, State.UNKNOWN)
     for state, number in zip(told, (1, 2, 3, 4), strict=True):

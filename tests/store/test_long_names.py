@@ -7,8 +7,7 @@ import pytest
 
 from tests.house import until
 from tests.people.receiver import receiving
-from toolgate import Caller, Toolgate, tool
-from toolgate import call as call_
+from toolgate import Caller, Toolgate, identity, tool
 from toolgate.call import Turn
 from toolgate.errors import InvalidRequest, StoreUnavailable
 from toolgate.ledger.ledger import Which
@@ -90,7 +89,7 @@ async def test_what_fits_is_kept_and_found(tmp_path: Path, url: str, text: str) 
 async def test_without_the_bound_a_store_would_seem_to_be_away(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_, "_SURELY_FITS", 10**9)
+    monkeypatch.setattr(identity, "_SURELY_FITS", 10**9)
     # Such that no server can make it smaller.
     text = "".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(3_000))
     async with Toolgate.open(house(tmp_path, url)) as gate:
