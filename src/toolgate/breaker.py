@@ -63,14 +63,11 @@ _SUCCEEDED, _IGNORED = Outcome.SUCCEEDED, Outcome.IGNORED
 _USED = -1
 
 
-class Permit:
+class Permit(msgspec.Struct, gc=False):
     """One call that was let in. It is used up when it leaves."""
 
-    __slots__ = ("period", "started_ns")
-
-    def __init__(self, period: int, started_ns: int) -> None:
-        self.period = period
-        self.started_ns = started_ns
+    period: int
+    started_ns: int
 
 
 class Breaker:

@@ -1,5 +1,6 @@
 """One suite for every journal: the twin in memory, SQLite and PostgreSQL."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -241,13 +242,13 @@ async def test_no_page_is_read_for_what_stands_on_none_of_them(
     journal.note(call)
     await journal.drain()
     read: list[bytes] = []
-    decode = pages._decode  # pyright: ignore[reportPrivateUsage]
+    decode = pages.entries_of
 
-    def counted(page: bytes) -> list[Entry]:
+    def counted(page: bytes) -> Iterable[Entry]:
         read.append(page)
         return decode(page)
 
-    monkeypatch.setattr(pages, "_decode", counted)
+    monkeypatch.setattr(pages, "entries_of", counted)
     wanted = {"an id that is none": "call_", "a part of one": "call_18"}.get(what, other_day)
     assert await journal.find("acme", wanted) is None
     assert read == []

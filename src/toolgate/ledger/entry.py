@@ -33,7 +33,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     # The decision that let it pass.
     decision: str = ""
     # The chain that it is a step of, and what a planner said about it, as JSON. What follows them
-    # is of side effects only; pages of pure calls end here.
+    # is of side effects only.
     chain: str = ""
     chain_index: int = 0
     planned: bytes = b""

@@ -8,6 +8,7 @@ import msgspec
 from toolgate.errors import PolicyUnavailable
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.machine import Action
+from toolgate.ledger.read import Read
 
 
 class Outdated(PolicyUnavailable):
@@ -75,7 +76,7 @@ class Journal(Protocol):
         """One entry, also of a pure call that is still to be written."""
         ...
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: Entry | Read) -> None:
         """Write soon, together with others, a finished pure call, or one that was refused."""
         ...
 

@@ -15,6 +15,7 @@ from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Basis, Begun, Ended
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
+from toolgate.ledger.read import Read
 from toolgate.spec.document import sha256
 from toolgate.store import pages
 from toolgate.store.behind import Behind
@@ -59,7 +60,7 @@ class TableJournal:
             else SqliteCalls(database, self.owner, outbox=outbox)
         )
         # Entries that cannot be written still wait; once there are too many, calls are refused.
-        self._behind = Behind[Entry]("journal", self._write)
+        self._behind = Behind[Entry | Read]("journal", self._write)
 
     def start(self) -> None:
         """Begin to write behind."""
@@ -100,12 +101,13 @@ class TableJournal:
         await self.drain()
         return await self._database.read(lambda connection: pages.find(connection, tenant, call_id))
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: Entry | Read) -> None:
         """Keep it until the next write, a tenth of a second at the most."""
         if self._behind.closing:
             raise closed()
         if len(entry.args) > _SMALL:
-            entry = msgspec.structs.replace(entry, args=b"", args_hash=sha256(entry.args))
+            whole = entry.entry() if isinstance(entry, Read) else entry
+            entry = msgspec.structs.replace(whole, args=b"", args_hash=sha256(entry.args))
         self._behind.add(entry)
 
     @property
@@ -151,7 +153,7 @@ class TableJournal:
 
         return await self._database.read(work)
 
-    async def _write(self, batch: list[Entry]) -> None:
+    async def _write(self, batch: list[Entry | Read]) -> None:
         await self._database.write(lambda connection: pages.write(connection, batch))
 
 

@@ -5,14 +5,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from heapq import nlargest
 
-import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate import clock
 from toolgate.ledger.entry import Entry
-from toolgate.spec.document import sha256
+from toolgate.ledger.read import Read
 from toolgate.store import audit
+from toolgate.store.page import Page, entries_of
 from toolgate.store.records import call_pages
 from toolgate.store.text import storable
 from toolgate.store.upsert import upsert
@@ -24,28 +24,26 @@ _ID = re.compile(r"call_([0-9a-f]{16})[0-9a-f]{12}")
 # is set back so far in between.
 _LONGEST_NS = 86_400 * 10**9
 _SET_BACK_NS = 3_600 * 10**9
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[Entry]).decode
-_Packed = tuple[object, ...]
 
 
-def write(connection: Connection, entries: Iterable[Entry]) -> None:
+def write(connection: Connection, calls: Iterable[Entry | Read]) -> None:
     """A page for each tenant, and what the audit knows it by.
 
     Written again after a lost answer, it takes its own place.
     """
-    by_tenant: dict[str, list[_Packed]] = defaultdict(list)
-    for entry in entries:
-        by_tenant[entry.tenant].append(_packed(entry))
+    by_tenant: dict[str, Page] = defaultdict(Page)
+    for call in calls:
+        tenant = call.grant.caller.tenant if type(call) is Read else call.tenant
+        by_tenant[tenant].add(call)
     rows = [
         {
             "tenant_id": storable(tenant),
-            "first_call_id": packed[0][0],
+            "first_call_id": page.first_call_id,
             "written_ns": clock.unix_ns(),
-            "calls": len(packed),
-            "entries": _page(packed),
+            "calls": len(page),
+            "entries": page.written(),
         }
-        for tenant, packed in by_tenant.items()
+        for tenant, page in by_tenant.items()
     ]
     upsert(connection, call_pages, rows, change=("written_ns", "calls", "entries"))
     audit.put(connection, [audit.page_row(row) for row in rows])
@@ -66,7 +64,7 @@ def newest(connection: Connection, tenant: str, limit: int) -> list[Entry]:
             # A long call stands in a late page; but nothing began after its page was written.
             if len(found) == limit and found[-1].started_ns > written_ns:
                 break
-            found = newest_of([*found, *_decode(page)], limit)
+            found = newest_of([*found, *entries_of(page)], limit)
     return found
 
 
@@ -98,7 +96,7 @@ def find(connection: Connection, tenant: str, call_id: str) -> Entry | None:
     )
     with pages:
         return next(
-            (entry for (page,) in pages for entry in _decode(page) if entry.call_id == call_id),
+            (entry for (page,) in pages for entry in entries_of(page) if entry.call_id == call_id),
             None,
         )
 
@@ -117,7 +115,7 @@ def decided(
         return [
             (entry.call_id, entry.decision)
             for (page,) in pages
-            for entry in _decode(page)
+            for entry in entries_of(page)
             if entry.decision in decisions and entry.started_ns >= since_ns
         ]
 
@@ -129,41 +127,3 @@ def newest_of(entries: Iterable[Entry], limit: int) -> list[Entry]:
 
 def _position(page: sa.ColumnElement[bytes], part: bytes) -> sa.ColumnElement[int]:
     return sa.func.position(sa.literal(part, sa.LargeBinary).op("IN")(page))
-
-
-def _page(packed: list[_Packed]) -> bytes:
-    try:
-        return _encode(packed)
-    except UnicodeEncodeError:
-        # One entry that cannot be written must not keep all the others waiting.
-        return _encode(
-            [[storable(part) if type(part) is str else part for part in one] for one in packed]
-        )
-
-
-def _packed(entry: Entry) -> _Packed:
-    """An entry's fields in their order, with the digest of its arguments instead of themselves."""
-    return (
-        entry.call_id,
-        entry.tool,
-        entry.fingerprint,
-        entry.effect,
-        entry.tenant,
-        entry.agent,
-        entry.user,
-        entry.persona,
-        entry.session,
-        entry.turn_group,
-        entry.caller_kind,
-        b"",
-        entry.started_ns,
-        entry.state,
-        entry.duration_ns,
-        entry.error_code,
-        entry.error_message,
-        entry.args_hash or sha256(entry.args),
-        entry.decision,
-        entry.chain,
-        entry.chain_index,
-        entry.planned,
-    )

@@ -13,6 +13,7 @@ from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Basis, Begun, Ended
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
+from toolgate.ledger.read import Read
 from toolgate.ledger.state import MOVES, State
 from toolgate.spec.document import sha256
 
@@ -110,9 +111,9 @@ class MemoryJournal:
                 return entry
         return None
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: Entry | Read) -> None:
         """Keep a finished call."""
-        self.calls.append(_kept(entry))
+        self.calls.append(_kept(entry.entry() if isinstance(entry, Read) else entry))
 
     def crowded(self) -> bool:
         """Nothing ever waits."""

@@ -16,6 +16,7 @@ from toolgate.executor.recording.claim import claim_of
 from toolgate.executor.resilience.deadline import is_overdue
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.machine import Recovery, recovery_of
+from toolgate.ledger.read import read_of
 from toolgate.ledger.state import State
 from toolgate.spec.document import NON_FINITE, has_non_finite, sha256
 from toolgate.spec.redactor import PLAIN, Redactor
@@ -52,31 +53,9 @@ def settled(call: Call) -> tuple[Call, bytes]:
     return msgspec.structs.replace(call, args=args), raw
 
 
-def plain_entry(call: Call, args: bytes, state: State, duration_ns: int = 0) -> Entry:
-    """A pure call."""
-    caller, spec, turn = call.grant.caller, call.grant.spec, call.turn
-    asked = call.asked
-    return Entry(
-        call.id,
-        spec.name,
-        spec.fingerprint,
-        spec.effect,
-        caller.tenant,
-        caller.agent,
-        caller.user,
-        caller.persona,
-        caller.session,
-        turn.group if turn is not None else "",
-        asked.kind,
-        args,
-        call.started_ns,
-        state,
-        duration_ns,
-        decision=call.grant.decision,
-        chain=asked.chain,
-        chain_index=asked.chain_index,
-        planned=b"" if asked.planned is None else _encode(asked.planned),
-    )
+def plain_entry(call: Call, args: bytes, state: State) -> Entry:
+    """A call that is written once, at its end."""
+    return read_of(call, args).entry(state)
 
 
 def intent(call: Call, raw: bytes, redactor: Redactor = PLAIN) -> Entry:

@@ -19,6 +19,7 @@ from toolgate.executor.resilience.deadline import is_overdue, out_of_time
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun, Ended, Journal
 from toolgate.ledger.machine import Action
+from toolgate.ledger.read import read_of
 from toolgate.ledger.state import State
 from toolgate.spec.effect import Effect
 from toolgate.spec.redactor import PLAIN, Redactor
@@ -90,7 +91,7 @@ class Record(Extension):
                 self._known(call.id)
             else:
                 took_ns = clock.monotonic_ns() - call.began_ns
-                journal.note(entries.plain_entry(call, args, State.SUCCEEDED, took_ns))
+                journal.note(read_of(call, args, took_ns))
                 if recorded is not None:
                     recorded.add(call.id)
             return output
