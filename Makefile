@@ -54,11 +54,13 @@ docs: $(VENV)/.dev
 # Locks every requirement with its hashes and without an address; needs the `uv` command.
 lock:
 	@uv pip compile pyproject.toml $(LOCK) --group build -o requirements/run.txt
+	@uv pip compile pyproject.toml $(LOCK) --extra jwt -c requirements/run.txt -o requirements/jwt.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra otel -c requirements/run.txt -o requirements/otel.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra postgres -c requirements/run.txt -o requirements/postgres.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra redis -c requirements/run.txt -o requirements/redis.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra spicedb -c requirements/run.txt -o requirements/spicedb.txt
-	@uv pip compile pyproject.toml $(LOCK) --all-extras --group dev --group services -c requirements/run.txt -o requirements/dev.txt
+	@uv pip compile pyproject.toml $(LOCK) --all-extras --group dev --group frameworks --group services -c requirements/run.txt -o requirements/dev.txt
+	@uv pip compile $(LOCK) --group legacy -o requirements/legacy.txt
 	@uv pip compile pyproject.toml $(LOCK) --all-extras --group bench -c requirements/dev.txt -o requirements/bench.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet
 

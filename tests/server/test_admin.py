@@ -64,9 +64,9 @@ GUARDS_OFF = {
     ),
     "agent": ("from toolgate.server.request import Request\nRequest.is_admin = True\n"),
     "nobody": (
-        "from toolgate.server import app\n"
-        "app.authenticate = lambda header, world: next(\n"
-        "    key for key in world.keys.values() if key.role == 'admin')\n"
+        "from toolgate.server.auth import Door\n"
+        "Door.known = lambda door, header: next(\n"
+        "    key for key in door._world().keys.values() if key.role == 'admin')\n"
     ),
 }
 

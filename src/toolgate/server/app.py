@@ -16,7 +16,7 @@ from toolgate.executor.bare import bare
 from toolgate.runtime import Runtime
 from toolgate.server import approvals
 from toolgate.server.admin.routes import PREFIX, administer, allowed_methods
-from toolgate.server.auth import authenticate, caller_of
+from toolgate.server.auth import Door, caller_of
 from toolgate.server.batches import run_batch, run_chain
 from toolgate.server.body import Receive, SlowBodyError, read_object
 from toolgate.server.calls import no_key, read_call, run_call
@@ -59,6 +59,7 @@ class App:
 
     def __init__(self, gate: Runtime, server: Server) -> None:
         self._gate = gate
+        self._door = Door(lambda: gate.tenancy.world)
         self._is_ours = host_check(server)
         # With a public address there is a proxy on this machine, and it lets everybody in.
         self._is_local = is_loopback(server.host) and not server.public_url
@@ -111,7 +112,7 @@ class App:
             return self._health(path)
         if path == METRICS:
             return await self._metrics(scope, authorization)
-        key = authenticate(authorization, self._gate.tenancy.world)
+        key = await self._door.verified(authorization)
         request = Request(self._gate, key, caller_of(key), _query(scope))
         try:
             return await self._routed(request, scope, receive)
@@ -189,7 +190,7 @@ class App:
         if metrics is None:
             return wire_problem("not_found")
         if not self._is_local:
-            key = authenticate(authorization, self._gate.tenancy.world)
+            key = await self._door.verified(authorization)
             if key.role is not Role.ADMIN:
                 raise PermissionDenied(
                     "The numbers are for an admin's key.", phase="door", reason="the key's role"

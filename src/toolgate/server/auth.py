@@ -2,6 +2,8 @@
 
 import hmac
 
+from collections.abc import Callable
+
 from toolgate.call import Caller
 from toolgate.tenancy import keys
 from toolgate.tenancy.keys import Key
@@ -10,14 +12,30 @@ from toolgate.tenancy.world import World
 _SCHEME = b"bearer "
 
 
-def authenticate(header: bytes | None, world: World) -> Key:
-    """The key on record. A missing, an unknown and a revoked key look alike."""
-    if header is not None and header[:7].lower() == _SCHEME:
-        digest = keys.digest(header[7:].strip().decode("latin-1"))
-        key = world.keys.get(digest)
-        if key is not None and hmac.compare_digest(key.digest, digest):
-            return key
-    raise keys.not_valid()
+class Door:
+    """Who stands before it, by the header `Authorization`. Every route asks here, and only here."""
+
+    def __init__(self, world: Callable[[], World]) -> None:
+        self._world = world
+
+    def known(self, header: bytes | None) -> Key | None:
+        """The key on record; `None` where only a look elsewhere can tell (`verified`).
+
+        A missing, an unknown and a revoked key look alike: `Unauthenticated`.
+        """
+        if header is not None and header[:7].lower() == _SCHEME:
+            digest = keys.digest(header[7:].strip().decode("latin-1"))
+            key = self._world().keys.get(digest)
+            if key is not None and hmac.compare_digest(key.digest, digest):
+                return key
+        raise keys.not_valid()
+
+    async def verified(self, header: bytes | None) -> Key:
+        """As `known`, with all the time that it takes."""
+        key = self.known(header)
+        if key is None:
+            raise keys.not_valid()
+        return key
 
 
 def caller_of(key: Key) -> Caller:
