@@ -3,14 +3,14 @@
 import itertools
 import math
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, Protocol, cast
 
 import msgspec
 import orjson
 
-from toolgate.errors import InvalidRequest
+from toolgate.errors import CannotAsk, InvalidRequest
 from toolgate.identity import plain, texts
 from toolgate.spec.effect import CallerKind, SideEffect
 from toolgate.spec.tool import ToolSpec
@@ -132,6 +132,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     kind: CallerKind = CallerKind.DIRECT
     # The id of the API key that it came by: once that is revoked, nothing is let through any more.
     key: str = ""
+    # When what it came by ends, by the wall clock; 0: it does not, or its key says so.
+    until_ns: int = 0
 
     def __post_init__(self) -> None:
         """Only names that an operator can set a flag on: `Acme` must not slip past `acme`'s."""
@@ -209,6 +211,36 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
                 raise InvalidRequest(f"{name!r} of a Turn is a function.")
 
 
+class Line(Protocol):
+    """Whoever called, as long as the call runs: what its tool can tell them, and ask."""
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """What they can be asked: `elicitation`, `sampling`, `roots`."""
+        ...
+
+    def progress(self, done: float, total: float | None, message: str) -> None:
+        """How far it has come."""
+        ...
+
+    def log(self, level: str, message: Any) -> None:
+        """Something worth knowing on the way."""
+        ...
+
+    async def ask(self, questions: Mapping[str, "Question"]) -> Mapping[str, Any]:
+        """Their answers, by name. `InputNeeded` ends the call where they answer by calling again,
+        `ToolError` where they cannot be asked.
+        """
+        ...
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What a tool asks on its way, in the words of MCP: `elicitation/create` and what it takes."""
+
+    method: str
+    params: dict[str, Any]
+
+
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """What a planner said about a call. It is carried into the log; `critical` stops a batch."""
 
@@ -233,6 +265,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     undo_of: str = ""
     # Told each piece of a tool that streams, as JSON, when it comes.
     on_piece: Callable[[Any], object] | None = None
+    # Whoever waits for it and can be spoken to.
+    line: Line | None = None
     # Whether it was let through before, and only its world has changed since.
     anew: bool = False
 
@@ -255,6 +289,8 @@ class Grant(msgspec.Struct, frozen=True):
     policy_revision: str = ""
     decision: str = ""
     needs_another: bool = False
+    # When what the caller came by ends, by the wall clock; 0: it does not.
+    end_ns: int = 0
 
 
 class Charge(msgspec.Struct):
@@ -327,6 +363,37 @@ class Call(msgspec.Struct, frozen=True):
     def caller(self) -> Caller:
         """Who calls."""
         return self.grant.caller
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """What whoever waits can be asked."""
+        return {} if self.asked.line is None else self.asked.line.capabilities
+
+    def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Tell whoever waits how far it has come. Where nobody listens it costs nothing."""
+        if self.asked.line is not None:
+            self.asked.line.progress(done, total, message)
+
+    def log(self, message: Any, level: str = "info") -> None:
+        """Tell whoever waits something on the way."""
+        if self.asked.line is not None:
+            self.asked.line.log(level, message)
+
+    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Any]:
+        """Ask whoever waits, before anything is changed: the tool may be run again from its start
+        with the answers.
+        """
+        if self.asked.line is None:
+            raise CannotAsk(())
+        return await self.asked.line.ask(questions)
+
+    async def elicit(self, message: str, schema: dict[str, Any]) -> dict[str, Any] | None:
+        """Ask the user to fill in a form; `None` where they decline."""
+        question = Question(
+            "elicitation/create", {"mode": "form", "message": message, "requestedSchema": schema}
+        )
+        said = (await self.ask({"answer": question}))["answer"]
+        return said.get("content") or {} if said.get("action") == "accept" else None
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):

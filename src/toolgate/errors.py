@@ -10,6 +10,7 @@
     ├── StoreError
     │   ├── StoreUnavailable       store_unavailable      no record, no side effect    (retry)
     │   └── StoreMismatch          store_mismatch         newer, foreign or half-migrated
+    ├── ServerUnreachable          server_unreachable     a gate elsewhere, no answer  (retry)
     ├── CallRefused                                       nothing ran
     │   ├── Unauthenticated        unauthenticated
     │   ├── ToolNotFound           tool_not_found         missing and hidden look alike
@@ -150,6 +151,16 @@ class StoreMismatch(StoreError):
     code = "store_mismatch"
 
 
+class ServerUnreachable(ToolgateError):
+    """A toolgate server elsewhere did not answer; check its address, and that it runs.
+
+    `details.sent` says whether the request may have reached it.
+    """
+
+    code = "server_unreachable"
+    retryable = True
+
+
 class CallRefused(ToolgateError):
     """Nothing ran."""
 
@@ -158,6 +169,13 @@ class Unauthenticated(CallRefused):
     """No valid key was sent; send one as `Authorization: Bearer KEY`."""
 
     code = "unauthenticated"
+
+
+class IssuerUnavailable(CallRefused):
+    """The issuer of this token has not told its keys yet; nothing ran. Try again."""
+
+    code = "issuer_unavailable"
+    retryable = True
 
 
 class ToolNotFound(CallRefused):
@@ -350,6 +368,36 @@ class ToolError(ExecutionFailed):
             details["retry_after"] = retry_after
         super().__init__(message, **details)
         self.retryable = retryable or retry_after is not None
+
+
+class InputNeeded(ToolError):
+    """The tool has questions before it begins: answer them, and call it again with the answers.
+
+    `questions` are by name, as the door that the call came by can put them.
+    """
+
+    code = "input_required"
+
+    def __init__(self, questions: dict[str, Any]) -> None:
+        super().__init__(
+            "The tool asks for more before it begins. Nothing ran: call it again with the answers.",
+            retryable=True,
+            questions=questions,
+        )
+
+
+class CannotAsk(ToolError):
+    """The tool has questions that its caller cannot be asked; use a client that takes them."""
+
+    code = "missing_capability"
+
+    def __init__(self, needed: tuple[str, ...]) -> None:
+        super().__init__(
+            f"This tool asks its caller something ({', '.join(needed) or 'a question'}), and this "
+            "one does not take that. Nothing ran.",
+            retryable=True,
+            needed=list(needed),
+        )
 
 
 class TimedOut(CallFailed):

@@ -27,6 +27,7 @@ def contradictions(spec: ToolSpec, *, effect_given: bool) -> Iterator[Contradict
     yield from _compensation(spec, effect)
     yield from _probe(spec, effect)
     yield from _downstream_key(spec, effect)
+    yield from _resource(spec, effect)
     yield from _asking(spec)
     yield from _idempotency_key(spec)
     yield from _costs(spec)
@@ -190,6 +191,27 @@ def _idempotency_key(spec: ToolSpec) -> Iterator[Contradiction]:
             yield Contradiction(
                 "idempotency_key",
                 f"names {field[:60]!r}, which input_schema lacks",
+                _one_of(known),
+                others=("input_schema",),
+            )
+
+
+def _resource(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
+    if spec.resource is None:
+        return
+    if spec.effect is not Effect.PURE:
+        yield Contradiction(
+            "resource",
+            f"is given, but {effect}: reading changes nothing",
+            "Write effect: pure, or leave it out.",
+            others=("effect",),
+        )
+    known = argument_names(spec.input_schema)
+    for name in spec.resource.names:
+        if known is not None and name not in known:
+            yield Contradiction(
+                "resource",
+                f"names {name[:60]!r}, which input_schema lacks",
                 _one_of(known),
                 others=("input_schema",),
             )

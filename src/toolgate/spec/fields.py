@@ -13,7 +13,7 @@ from toolgate.spec.cost import CALLS, Cost, is_metric, millionths
 from toolgate.spec.document import Document
 from toolgate.spec.effect import CallerKind, Effect, Permission, SideEffect
 from toolgate.spec.schema import Schema
-from toolgate.spec.tool import Compensation, DownstreamKey, Probe, RateLimit, Retry
+from toolgate.spec.tool import Compensation, DownstreamKey, Probe, RateLimit, Resource, Retry
 
 E = TypeVar("E", bound=StrEnum)
 # Also what turns the direction of text around: a person must read what a model reads.
@@ -21,6 +21,7 @@ _CONTROL = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _RATE = re.compile(r"\s*([0-9]{1,9})\s*/\s*(second|minute|hour|day)\s*\Z")
+_URI = re.compile(r"[a-z][a-z0-9+.-]*:(?:[!-z|~]|\{[A-Za-z_][A-Za-z0-9_]*\})+")
 _KINDS: Mapping[type, str] = {
     bool: "true or false",
     int: "a number",
@@ -235,6 +236,14 @@ def costs(value: Any) -> tuple[Cost, ...]:
     return found
 
 
+def resource(value: Any) -> Resource:
+    given = {"uri": value} if isinstance(value, str) else value
+    found = only(given, {"uri": text(512), "media_type": text(128)})
+    if _URI.fullmatch(found.get("uri", "")) is None:
+        raise ValueError("has no uri such as notes://{id}, with names in single braces")
+    return Resource(**found)
+
+
 def metric(value: Any) -> str:
     if not is_metric(value):
         raise ValueError(
@@ -335,6 +344,11 @@ FIELDS: Mapping[str, Field] = {
     ),
     "rate_limit": Field(
         rate_limit, "rate_limit: 60/minute", "The most calls of a tenant in a time."
+    ),
+    "resource": Field(
+        resource,
+        'resource: {uri: "notes://{id}", media_type: text/plain}',
+        "Where a pure tool can be read as an MCP resource; the names in it are its arguments.",
     ),
     "costs": Field(
         costs,

@@ -53,6 +53,7 @@ class ToolFields(TypedDict, total=False):
     output_limit: int
     rate_limit: str | dict[str, Any]
     costs: dict[str, float | str]
+    resource: str | dict[str, str]
 
 
 @overload

@@ -1,5 +1,6 @@
 """ToolSpec: what a tool is, as data. Never how it runs, and never a secret."""
 
+import re
 from enum import StrEnum
 from functools import cached_property
 from typing import cast
@@ -13,6 +14,7 @@ from toolgate.spec.schema import Schema
 
 ANYTHING = Document(b"{}")
 NO_ARGUMENTS = Schema(b'{"type":"object","properties":{},"additionalProperties":false}')
+_NAMES = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -72,6 +74,18 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     max_delay: float = 10.0
 
 
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool's result can be read by, and what it is."""
+
+    uri: str
+    media_type: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arguments that stand in the URI."""
+        return tuple(_NAMES.findall(self.uri))
+
+
 class RateLimit(msgspec.Struct, frozen=True, kw_only=True):
     """So many calls in so many seconds."""
 
@@ -112,6 +126,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     rate_limit: RateLimit | None = None
     # Beside one of `tool_calls`, which every call costs.
     costs: tuple[Cost, ...] = ()
+    # Where a pure tool can be read as a resource: a URI, whose `{names}` are its arguments.
+    resource: Resource | None = None
     origin: Origin = NOWHERE
 
     @cached_property

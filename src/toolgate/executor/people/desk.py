@@ -48,19 +48,25 @@ class Desk:
         *,
         states: frozenset[Standing] = _WAITING,
         limit: int = 50,
+        before: tuple[int, str] | None = None,
     ) -> Sequence[Approval]:
         """Those of a tenant (by its name; empty means all), or those of a caller's own user.
 
-        Those that wait, unless other states are named; the newest first.
+        Those that wait, unless other states are named; the newest first, from behind `before` on.
         """
         if not 1 <= limit <= _MOST_LISTED:
             raise InvalidRequest(f"The limit is a number from 1 to {_MOST_LISTED:,}.")
         if isinstance(whose, str):
-            some = Some(tenant=whose, states=states, limit=limit)
+            some = Some(tenant=whose, states=states, limit=limit, before=before)
         else:
             agent = None if whose.user else whose.agent
             some = Some(
-                tenant=whose.tenant, agent=agent, user=whose.user, states=states, limit=limit
+                tenant=whose.tenant,
+                agent=agent,
+                user=whose.user,
+                states=states,
+                limit=limit,
+                before=before,
             )
         return await self._approvals.search(some)
 

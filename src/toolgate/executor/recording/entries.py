@@ -107,8 +107,8 @@ def task_of(caller: Caller) -> bytes:
         context is NO_CONTEXT or context == NO_CONTEXT
     )
     try:
-        # Whoever goes on with it later comes by no key.
-        return b"" if plain else _encode(msgspec.structs.replace(caller, key=""))
+        # Whoever goes on with it later comes by no key and no token.
+        return b"" if plain else _encode(msgspec.structs.replace(caller, key="", until_ns=0))
     except UnicodeEncodeError:
         # No JSON can hold it: nobody can be asked about this caller later.
         return b"null"

@@ -8,7 +8,7 @@ from typing import Any
 from toolgate import clock
 from toolgate.call import Call, Grant
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.journal import Basis, Begun, Journal
+from toolgate.ledger.journal import Basis, Begun, Journal, Outdated
 from toolgate.ledger.machine import Action
 from toolgate.ledger.state import OPEN
 from toolgate.tenancy.parts import EVERYONE, KEYS, TENANT
@@ -82,6 +82,9 @@ class Twins:
             raise
 
     def _begun(self, call: Call, intent: Entry) -> Coroutine[Any, Any, Begun]:
+        if 0 < call.grant.end_ns <= clock.unix_ns():
+            # What its caller came by has ended on the way: the gate says so, as of a revoked key.
+            raise Outdated
         basis = basis_of(call.grant) if self._guarded else None
         return self._journal.begin(intent, may_start=call.may_start, basis=basis)
 

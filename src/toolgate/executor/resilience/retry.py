@@ -11,6 +11,7 @@ from toolgate.errors import (
     CallRefused,
     CircuitOpen,
     ExecutionFailed,
+    InputNeeded,
     OutOfTime,
     Overloaded,
     TimedOut,
@@ -108,7 +109,8 @@ def _is_safe(spec: ToolSpec) -> bool:
 
 def _can_help(error: ToolgateError) -> bool:
     if isinstance(error, ToolError):
-        return error.retryable
+        # Whoever is asked something answers by calling again.
+        return error.retryable and not isinstance(error, InputNeeded)
     if isinstance(error, CallRefused):
         return error.retryable and not isinstance(error, _OURS)
     if isinstance(error, TimedOut):

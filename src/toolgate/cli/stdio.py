@@ -1,0 +1,95 @@
+"""`toolgate stdio`: an MCP server for the program that starts it, on standard input and output."""
+
+import asyncio
+import os
+import secrets
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from toolgate.bootstrap import Toolgate
+from toolgate.call import Caller
+from toolgate.cli import log
+from toolgate.cli.session import AGENT, TENANT, Agent, Config, Tenant, ending, load
+from toolgate.errors import InvalidRequest
+from toolgate.server.auth import Door, caller_of
+from toolgate.server.mcp.answering import Answering
+from toolgate.server.mcp.lines import MOST, Lines
+from toolgate.settings.settings import Settings
+from toolgate.tenancy.first import first_keys
+from toolgate.tenancy.keys import Key, Role
+
+KEY = "TOOLGATE_KEY"
+app = typer.Typer(add_completion=False, help="Serve MCP on standard input and output.")
+
+
+@app.command()
+def stdio(
+    config: Config = None,
+    tenant: Tenant = TENANT,
+    agent: Agent = AGENT,
+    user: Annotated[str, typer.Option("--user", help="The user that the agent acts for.")] = "",
+) -> None:
+    """Serve MCP on standard input and output.
+
+    With a key in TOOLGATE_KEY, for whom the key stands for; else for the tenant and agent named.
+    """
+    handler = log.to_stderr()
+    with ending(json=False):
+        settings = load(config)
+        log.follow(handler, settings.telemetry)
+        asyncio.run(_serve(settings, Caller(tenant=tenant, agent=agent, user=user)))
+
+
+async def _serve(settings: Settings, caller: Caller) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(log.unhandled)
+    async with Toolgate.open(settings) as gate:
+        await first_keys(gate.tenancy)
+        key, caller = await _who(gate, caller)
+        answering = Answering(
+            gate, secret=secrets.token_bytes(32), expose_tools=settings.mcp.expose_tools
+        )
+        # Whatever a tool prints must not get between the messages.
+        out = os.fdopen(os.dup(1), "wb", buffering=0)
+        os.dup2(2, 1)
+        reader = asyncio.StreamReader(limit=MOST)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        lines = Lines(answering, key, caller, lambda message: _write(out, message))
+        try:
+            await lines.run(reader)
+        finally:
+            await answering.changes.close()
+
+
+async def _who(gate: Toolgate, caller: Caller) -> tuple[Key, Caller]:
+    secret = os.environ.pop(KEY, "")
+    if secret:
+        door = Door(lambda: gate.tenancy.world)
+        key = await door.verified(f"Bearer {secret}".encode("utf-8", "replace"))
+        return key, caller_of(key)
+    if caller.agent and caller.agent not in gate.tenancy.world.tenant(caller.tenant).capsules:
+        raise InvalidRequest(
+            f"There is no agent {caller.agent!r} of tenant {caller.tenant!r}: add it with "
+            f"toolgate agents add {caller.agent} --tenant {caller.tenant}"
+        )
+    key = Key(
+        id="",
+        digest="",
+        role=Role.AGENT,
+        tenant=caller.tenant,
+        agent=caller.agent,
+        user=caller.user,
+    )
+    return key, caller
+
+
+def _write(out: Any, message: bytes) -> None:
+    """A whole line. Who started us and reads no more has ended us."""
+    rest = memoryview(message + b"\n")
+    while rest:
+        try:
+            rest = rest[out.write(rest) :]
+        except BrokenPipeError:
+            return

@@ -1,0 +1,94 @@
+"""An Output as the result of `tools/call`."""
+
+from typing import Any, cast
+
+import orjson
+
+from toolgate.call import Output
+from toolgate.errors import ToolgateError
+from toolgate.server.mcp import revision
+from toolgate.spec.tool import ToolSpec
+
+CALL_ID = "toolgate/callId"
+STATUS = "toolgate/status"
+ERROR = "toolgate/error"
+_BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_MARKED = frozenset({"content", "structuredContent"})
+_SERVER = {revision.SERVER: dict(revision.INFO)}
+
+
+def finished(output: Output, spec: ToolSpec | None, *, modern: bool) -> dict[str, Any]:
+    """The whole result."""
+    meta: dict[str, Any] = {CALL_ID: output.call_id, STATUS: output.status}
+    if output.cached:
+        meta["toolgate/cached"] = True
+    if output.error is not None:
+        return _failed(output, meta, modern=modern)
+    data: Any = output.data
+    result: dict[str, Any]
+    if is_content(data):
+        result = {**data, "isError": False}
+    else:
+        result = {"content": [_text(data)], "isError": False}
+        if type(data) is dict:
+            result["structuredContent"] = data
+    if spec is not None and not _fits(spec, result):
+        # A client holds it against the schema, and would refuse what was kept aside.
+        result.pop("structuredContent", None)
+        result["isError"] = True
+    return stamped(result, meta, modern=modern)
+
+
+def refused(error: ToolgateError, *, modern: bool) -> dict[str, Any]:
+    """What was not begun, in words for the model."""
+    told = {"code": error.code, "retryable": error.retryable}
+    meta: dict[str, Any] = {STATUS: "refused", ERROR: told}
+    text = {"type": "text", "text": f"{error.code}: {error.message}"}
+    return stamped({"content": [text], "isError": True}, meta, modern=modern)
+
+
+def stamped(
+    result: dict[str, Any], meta: dict[str, Any] | None = None, *, modern: bool
+) -> dict[str, Any]:
+    """With what the newer revision wants to know of every result."""
+    if not modern:
+        return result if meta is None else result | {"_meta": meta}
+    result["resultType"] = "complete"
+    result["_meta"] = _SERVER if meta is None else _SERVER | meta
+    return result
+
+
+def is_content(data: Any) -> bool:
+    """Whether a tool speaks in MCP's own blocks: text, images, sounds, resources."""
+    if type(data) is not dict or not data.keys() <= _MARKED:
+        return False
+    blocks = cast("dict[str, Any]", data).get("content")
+    return (
+        type(blocks) is list
+        and bool(cast("list[Any]", blocks))
+        and all(
+            type(one) is dict and cast("dict[str, Any]", one).get("type") in _BLOCKS
+            for one in cast("list[Any]", blocks)
+        )
+    )
+
+
+def _failed(output: Output, meta: dict[str, Any], *, modern: bool) -> dict[str, Any]:
+    error = output.error
+    assert error is not None  # noqa: S101  its caller has looked
+    meta[ERROR] = {"code": error.code, "retryable": error.retryable}
+    text = {"type": "text", "text": output.to_human()}
+    return stamped({"content": [text], "isError": True}, meta, modern=modern)
+
+
+def _text(data: Any) -> dict[str, Any]:
+    text = data if type(data) is str else orjson.dumps(data).decode()
+    return {"type": "text", "text": text}
+
+
+def _fits(spec: ToolSpec, result: dict[str, Any]) -> bool:
+    """What is told of its result in the list holds for it."""
+    schema = spec.output_schema
+    if schema is None or schema.value().get("type") != "object":
+        return True
+    return schema.is_valid(result.get("structuredContent"))

@@ -1,0 +1,82 @@
+"""Who wants to know when a caller's tools change, and what tells them."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+from toolgate.call import Caller
+from toolgate.errors import ToolgateError
+from toolgate.runtime import Runtime
+from toolgate.spec.tool import ToolSpec
+
+log = logging.getLogger("toolgate.server")
+# A change on another node is seen as soon; a decision never waits for this.
+EVERY = 0.25
+MOST = 1_000
+
+
+class _Listener(NamedTuple):
+    caller: Caller
+    tell: Callable[[], None]
+
+
+class Changes:
+    """Looks at the lists of those who listen; as long as nobody does, at nothing."""
+
+    def __init__(self, gate: Runtime) -> None:
+        self._gate = gate
+        self._listeners: dict[int, _Listener] = {}
+        self._last: dict[int, tuple[ToolSpec, ...]] = {}
+        self._number = 0
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more can listen."""
+        return len(self._listeners) >= MOST
+
+    async def listen(self, caller: Caller, tell: Callable[[], None]) -> Callable[[], None]:
+        """Be told of every change from now on, until the function that comes back is called."""
+        self._number += 1
+        number = self._number
+        with contextlib.suppress(ToolgateError):
+            self._last[number] = await self._gate.gate.listing(caller)
+        self._listeners[number] = _Listener(caller, tell)
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch(), name="toolgate-mcp-changes")
+
+        def leave() -> None:
+            self._listeners.pop(number, None)
+            self._last.pop(number, None)
+
+        return leave
+
+    async def close(self) -> None:
+        """Nobody is told anything any more."""
+        self._listeners.clear()
+        if self._watching is not None:
+            self._watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watching
+
+    async def _watch(self) -> None:
+        while self._listeners:
+            await asyncio.sleep(EVERY)
+            for number, one in list(self._listeners.items()):
+                try:
+                    now = await self._gate.gate.listing(one.caller)
+                except ToolgateError as error:
+                    log.warning("the tools of a listener could not be listed (%s)", error.code)
+                    continue
+                before = self._last.get(number)
+                if now is before or number not in self._listeners:
+                    continue
+                self._last[number] = now
+                if before is None or _named(before) != _named(now):
+                    one.tell()
+
+
+def _named(specs: tuple[ToolSpec, ...]) -> list[str]:
+    return [spec.fingerprint for spec in specs]

@@ -1,0 +1,236 @@
+"""`/mcp`: MCP over HTTP, both revisions from one place."""
+
+import asyncio
+from collections.abc import MutableMapping
+from typing import Any
+
+from toolgate.call import Caller
+from toolgate.errors import ToolgateError
+from toolgate.runtime import Runtime
+from toolgate.server.auth import Door, caller_of
+from toolgate.server.body import Receive, SlowBodyError, read_object
+from toolgate.server.mcp import revision, rpc, sse
+from toolgate.server.mcp.answering import Answering
+from toolgate.server.mcp.exchange import DEAF, Back, Exchange, Peer, Told
+from toolgate.server.mcp.legacy import Legacy
+from toolgate.server.mcp.listen import Listeners
+from toolgate.server.mcp.modern import VERSION, Headers, check_params, peer_of, unsupported
+from toolgate.server.mcp.rpc import Fault, Message
+from toolgate.server.mcp.running import Running
+from toolgate.server.problems import problem, wire_problem
+from toolgate.tenancy.keys import Key
+
+PATH = "/mcp"
+Scope = MutableMapping[str, Any]
+_JSON = [
+    (b"content-type", b"application/json"),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+]
+_MOST_CALLERS = 10_000
+
+
+class Mcp:
+    """An ASGI handler for one path."""
+
+    def __init__(
+        self, gate: Runtime, door: Door, *, secret: bytes, expose_tools: bool = True
+    ) -> None:
+        self._door = door
+        self._answering = Answering(gate, secret=secret, expose_tools=expose_tools)
+        self._running = Running()
+        self._listeners = Listeners(self._answering)
+        self._legacy = Legacy(self._answering)
+        self._callers: dict[Key, Caller] = {}
+
+    def end_streams(self) -> None:
+        """Nobody listens any longer; what runs, runs on."""
+        self._legacy.close()
+        self._listeners.close()
+
+    async def close(self) -> None:
+        """The end."""
+        self.end_streams()
+        await self._answering.changes.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: sse.Send) -> None:
+        """Answer one request."""
+        headers, repeated = _headers(scope)
+        try:
+            key = self._door.known(headers.get(b"authorization"))
+            if key is None:
+                key = await self._door.verified(headers.get(b"authorization"))
+        except ToolgateError as error:
+            await _problem(send, error, self._door)
+            return
+        caller = self._callers.get(key) or self._caller(key)
+        if scope["method"] != "POST":
+            await self._legacy.other(scope["method"], headers, key, receive, send)
+            return
+        try:
+            document = await read_object(receive)
+            message = rpc.read(document)
+        except SlowBodyError:
+            status, body = wire_problem("request_timeout")
+            await reply(send, status, body)
+            return
+        except ToolgateError as error:
+            # Which id it would have had nobody can tell.
+            await reply(send, 400, _nobodys(Fault(rpc.PARSE_ERROR, error.message)))
+            return
+        except Fault as error:
+            await reply(send, 400, _nobodys(error))
+            return
+        if _is_modern(message, headers):
+            await self._modern(message, headers, repeated, key, caller, receive, send)
+        else:
+            await self._legacy.post(message, headers, key, caller, send)
+
+    def _caller(self, key: Key) -> Caller:
+        if len(self._callers) >= _MOST_CALLERS:
+            self._callers.clear()
+        found = self._callers[key] = caller_of(key)
+        return found
+
+    async def _modern(
+        self,
+        message: Message,
+        headers: Headers,
+        repeated: frozenset[bytes],
+        key: Key,
+        caller: Caller,
+        receive: Receive,
+        send: sse.Send,
+    ) -> None:
+        if not message.is_request:
+            # Nothing is to be said here without being asked; what comes all the same is taken.
+            version = headers.get(VERSION, b"").decode("latin-1")
+            fault = None if version == revision.MODERN else unsupported(version)
+            await (reply(send, 202, b"") if fault is None else reply(send, 400, _nobodys(fault)))
+            return
+        try:
+            peer = peer_of(message, headers, key, caller, repeated)
+            if message.method == "tools/call":
+                self._check_params(message, headers, repeated)
+        except Fault as error:
+            await reply(send, rpc.STATUS.get(error.code, 200), rpc.fault(message.id, error))
+            return
+        meta = message.params["_meta"]
+        if message.method == "subscriptions/listen":
+            await self._listeners.listen(message, peer, receive, send)
+        elif "progressToken" in meta or revision.LOG_LEVEL in meta:
+            await self._streamed(message, peer, receive, send)
+        else:
+            await self._at_once(message, peer, receive, send)
+
+    async def _at_once(
+        self, message: Message, peer: Peer, receive: Receive, send: sse.Send
+    ) -> None:
+        """One answer, in one piece."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  a server runs each request in one
+        can_end = self._answering.changes_nothing(message)
+        if can_end:
+            self._running.enter(task, receive)
+        try:
+            status, body = await self._answer(message, peer, DEAF)
+        except asyncio.CancelledError:
+            if not can_end:
+                raise
+            # Nobody is there to be answered.
+            return
+        finally:
+            if can_end:
+                self._running.leave(task)
+        await reply(send, status, body)
+
+    async def _answer(self, message: Message, peer: Peer, back: Back) -> tuple[int, bytes]:
+        meta = message.params["_meta"]
+        exchange = Exchange(
+            self._answering.gate,
+            peer,
+            message.method,
+            message.params,
+            meta,
+            back,
+            meta.get(revision.LOG_LEVEL, ""),
+        )
+        return await self._answering.answer(exchange, message.id)
+
+    async def _streamed(
+        self, message: Message, peer: Peer, receive: Receive, send: sse.Send
+    ) -> None:
+        """An answer that may have something to say on its way. Until it does it is one piece."""
+        stream = sse.Stream("")
+        work = asyncio.create_task(self._answer(message, peer, Told(stream)))
+        gone = asyncio.create_task(sse.left(receive))
+        begun = asyncio.create_task(stream.changed())
+        try:
+            await asyncio.wait({work, gone, begun}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done() and stream.is_empty:
+                status, body = work.result()
+                await reply(send, status, body)
+                return
+            if not gone.done():
+                work.add_done_callback(lambda done: _ended(stream, done))
+                await sse.write(send, stream)
+        finally:
+            begun.cancel()
+            gone.cancel()
+            if not work.done() and self._answering.changes_nothing(message):
+                work.cancel()
+
+    def _check_params(self, message: Message, headers: Headers, repeated: frozenset[bytes]) -> None:
+        spec = self._answering.gate.catalog.current.get(str(message.params.get("name")))
+        if spec is not None and b"x-mcp-header" in spec.input_schema.raw:
+            given = rpc.mapping(message.params, "arguments")
+            check_params(spec.input_schema.value(), given, headers, repeated)
+
+
+def _headers(scope: Scope) -> tuple[Headers, frozenset[bytes]]:
+    """By their names; and which stood there more than once, so that none of them counts."""
+    found: dict[bytes, bytes] = {}
+    repeated: set[bytes] = set()
+    for name, value in scope["headers"]:
+        if name in found:
+            repeated.add(name)
+        found[name] = value.strip()
+    if b"authorization" in repeated:
+        # Which one a proxy saw is unknown.
+        found[b"authorization"] = b""
+    return found, frozenset(repeated)
+
+
+def _is_modern(message: Message, headers: Headers) -> bool:
+    """By its header; and by what it says itself, so that a wrong header is found out."""
+    version = headers.get(VERSION)
+    if version is not None:
+        return version.decode("latin-1") not in revision.HANDSHAKE
+    meta = message.params.get("_meta")
+    return isinstance(meta, dict) and revision.VERSION in meta
+
+
+def _ended(stream: sse.Stream, work: "asyncio.Task[tuple[int, bytes]]") -> None:
+    if not work.cancelled():
+        stream.put(work.result()[1])
+    stream.close()
+
+
+async def reply(
+    send: sse.Send, status: int, body: bytes, more: tuple[tuple[bytes, bytes], ...] = ()
+) -> None:
+    """One answer."""
+    headers = [*_JSON, (b"content-length", b"%d" % len(body)), *more]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _problem(send: sse.Send, error: ToolgateError, door: Door) -> None:
+    status, body = problem(error)
+    more = ((b"www-authenticate", getattr(door, "challenge", b"Bearer")),) if status == 401 else ()
+    await reply(send, status, body, more)
+
+
+def _nobodys(error: Fault) -> bytes:
+    """A fault whose request has no id that could be told."""
+    return rpc.fault(None, error)

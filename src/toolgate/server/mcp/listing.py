@@ -1,0 +1,123 @@
+"""`tools/list`: exactly what the caller may call, written once for each tool and each list."""
+
+import base64
+from bisect import bisect_right
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+import orjson
+
+from toolgate.catalog.snapshot import Snapshot
+from toolgate.server.mcp import revision
+from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, Id, Params
+from toolgate.spec.export import mcp
+from toolgate.spec.names import for_model
+from toolgate.spec.tool import ToolSpec
+
+PAGE = 1_000
+_MOST_LISTS = 64
+_MOST_SHAPES = 100_000
+# How long a client may go by a list; changes are told to whoever listens.
+TTL_MS = 30_000
+
+
+class Shape(NamedTuple):
+    """A tool as clients see it."""
+
+    raw: bytes
+    # Whether results are held against a schema that was listed.
+    has_output: bool
+
+
+class Listing:
+    """Lists by the page, as bytes. A list that was asked for before costs a look."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[str, Shape] = {}
+        # By the identity of what the gate gave, which is the same as long as nothing has changed.
+        self._pages: OrderedDict[tuple[int, int], tuple[tuple[ToolSpec, ...], bytes]] = (
+            OrderedDict()
+        )
+        self._names: tuple[Snapshot, dict[str, str]] | None = None
+
+    def shape(self, spec: ToolSpec) -> Shape:
+        """One tool."""
+        found = self._shapes.get(spec.fingerprint)
+        if found is None:
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            shown = mcp(spec)
+            found = Shape(orjson.dumps(shown), "outputSchema" in shown)
+            self._shapes[spec.fingerprint] = found
+        return found
+
+    def page(self, specs: tuple[ToolSpec, ...], params: Params) -> tuple[bytes, str | None]:
+        """The tools of one page as a JSON list, and the cursor of the next."""
+        # By name: what comes or goes meanwhile moves no other tool from one page to the next.
+        after = _after(params.get("cursor"))
+        start = bisect_right(specs, after, key=_name) if after else 0
+        key = (id(specs), start)
+        kept = self._pages.get(key)
+        if kept is not None and kept[0] is specs:
+            self._pages.move_to_end(key)
+            raw = kept[1]
+        else:
+            some = specs[start : start + PAGE]
+            raw = b"[" + b",".join([self.shape(one).raw for one in some]) + b"]"
+            self._pages[key] = (specs, raw)
+            if len(self._pages) > _MOST_LISTS:
+                self._pages.popitem(last=False)
+        last = start + PAGE - 1
+        return raw, _cursor(specs[last].name) if last + 1 < len(specs) else None
+
+    def meant(self, snapshot: Snapshot, name: str) -> str | None:
+        """The tool that a list showed under this name, where that is not its own."""
+        if self._names is None or self._names[0] is not snapshot:
+            back: dict[str, str] = {}
+            for own in snapshot.specs:
+                shown = for_model(own)
+                if shown != own:
+                    # Of two that meet under one name, neither can be meant.
+                    back[shown] = "" if shown in back else own
+            self._names = (snapshot, back)
+        return self._names[1].get(name) or None
+
+
+def answer(
+    id_: Id, listing: Listing, specs: tuple[ToolSpec, ...], params: Params, *, modern: bool
+) -> bytes:
+    """The whole answer. The list goes in as it is: to write it again would cost the most."""
+    raw, following = listing.page(specs, params)
+    rest: dict[str, Any] = {}
+    if following is not None:
+        rest["nextCursor"] = following
+    if modern:
+        rest |= {"resultType": "complete", "ttlMs": TTL_MS, "cacheScope": "private"}
+        rest["_meta"] = {revision.SERVER: dict(revision.INFO)}
+    tail = orjson.dumps(rest)[1:-1]
+    head = b'{"jsonrpc":"2.0","id":' + orjson.dumps(id_) + b',"result":{"tools":'
+    return head + raw + (b"," + tail if tail else b"") + b"}}"
+
+
+def _name(spec: ToolSpec) -> str:
+    return spec.name
+
+
+def _cursor(name: str) -> str:
+    return base64.urlsafe_b64encode(b"after:" + name.encode()).decode()
+
+
+def _after(cursor: Any) -> str:
+    if cursor is None:
+        return ""
+    try:
+        mark, _, name = base64.b64decode(cursor, altchars=b"-_", validate=True).partition(b":")
+        if mark != b"after" or not name:
+            raise _no_cursor()
+        return name.decode()
+    except (TypeError, ValueError):
+        raise _no_cursor() from None
+
+
+def _no_cursor() -> Fault:
+    return Fault(INVALID_PARAMS, "This cursor leads nowhere; list without one from the start.")

@@ -1,0 +1,102 @@
+"""The methods of MCP: one table, and which of them a client's revision has."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from toolgate.server.mcp import resources, revision
+from toolgate.server.mcp.answers import stamped
+from toolgate.server.mcp.exchange import Exchange
+from toolgate.server.mcp.listing import TTL_MS, Listing
+from toolgate.server.mcp.rpc import METHOD_NOT_FOUND, Fault
+from toolgate.server.mcp.seal import Seal
+from toolgate.server.mcp.tools import Calls
+
+Method = Callable[[Exchange], Awaitable[dict[str, Any]]]
+TOOLS = frozenset({"tools/list", "tools/call"})
+# What only the older revision has: it keeps a session, and speaks about it.
+SESSION = frozenset({"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
+
+
+class Methods:
+    """Answers requests that stand for themselves. Lists of tools are answered as bytes elsewhere.
+
+    `expose_tools`: without it a client can find out what there is, and call nothing.
+    """
+
+    def __init__(self, listing: Listing, seal: Seal, *, expose_tools: bool = True) -> None:
+        self._exposes = expose_tools
+        calls = Calls(listing, seal)
+        self._table: Mapping[str, Method] = {
+            "tools/call": calls.call,
+            "server/discover": self._discovered,
+            "resources/list": _resources,
+            "resources/templates/list": _templates,
+            "resources/read": _read,
+            "prompts/list": _prompts,
+            "completion/complete": _completed,
+        }
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What a client can expect here."""
+        tools: dict[str, Any] = {"tools": {"listChanged": True}} if self._exposes else {}
+        return {
+            **tools,
+            "resources": {"listChanged": True, "subscribe": True},
+            "prompts": {},
+            "completions": {},
+        }
+
+    def exposes(self, method: str) -> bool:
+        """Whether this is asked of a server that has it."""
+        return self._exposes or method not in TOOLS
+
+    async def answer(self, exchange: Exchange) -> dict[str, Any]:
+        """The result, or a `Fault`."""
+        method = self._table.get(exchange.method)
+        if method is None or not self.exposes(exchange.method):
+            raise unknown(exchange.method)
+        return await method(exchange)
+
+    async def _discovered(self, exchange: Exchange) -> dict[str, Any]:
+        if not exchange.peer.is_modern:
+            raise unknown(exchange.method)
+        return _cacheable(
+            exchange,
+            {
+                "supportedVersions": list(revision.SUPPORTED),
+                "capabilities": self.capabilities,
+                "instructions": revision.INSTRUCTIONS,
+            },
+        )
+
+
+def unknown(method: str) -> Fault:
+    """There is no such method, or not on this revision."""
+    return Fault(METHOD_NOT_FOUND, f"There is no method {method[:80]!r} here.")
+
+
+def _cacheable(exchange: Exchange, result: dict[str, Any]) -> dict[str, Any]:
+    if exchange.peer.is_modern:
+        result |= {"ttlMs": TTL_MS, "cacheScope": "private"}
+    return stamped(result, modern=exchange.peer.is_modern)
+
+
+async def _resources(exchange: Exchange) -> dict[str, Any]:
+    return _cacheable(exchange, {"resources": await resources.listed(exchange)})
+
+
+async def _templates(exchange: Exchange) -> dict[str, Any]:
+    return _cacheable(exchange, {"resourceTemplates": await resources.templates(exchange)})
+
+
+async def _read(exchange: Exchange) -> dict[str, Any]:
+    return _cacheable(exchange, await resources.read(exchange))
+
+
+async def _prompts(exchange: Exchange) -> dict[str, Any]:
+    return _cacheable(exchange, {"prompts": []})
+
+
+async def _completed(exchange: Exchange) -> dict[str, Any]:
+    return stamped(resources.completed(exchange), modern=exchange.peer.is_modern)

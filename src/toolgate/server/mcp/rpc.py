@@ -1,0 +1,134 @@
+"""JSON-RPC as MCP speaks it: messages in and out, and the codes of its faults."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+# Of the older revision only.
+RESOURCE_NOT_FOUND = -32002
+CANCELLED = -32800
+# Of the newer one.
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
+
+# What HTTP says beside the fault's own code; 200 for any other.
+STATUS: Mapping[int, int] = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    INVALID_PARAMS: 400,
+    HEADER_MISMATCH: 400,
+    MISSING_CAPABILITY: 400,
+    UNSUPPORTED_VERSION: 400,
+    METHOD_NOT_FOUND: 404,
+}
+
+Id = str | int | None
+Params = dict[str, Any]
+
+
+class Fault(Exception):
+    """What goes back instead of a result."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class Message(NamedTuple):
+    """One that came in. A notification has no `id`; an answer has no `method`."""
+
+    id: Id
+    method: str
+    params: Params
+    is_request: bool
+    # Of an answer to what we asked: its result, or why there is none.
+    result: Any = None
+    error: Any = None
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it answers one of our own requests."""
+        return not self.method
+
+
+def read(document: Any) -> Message:
+    """A message, or the fault that says why it is none."""
+    if not isinstance(document, dict):
+        raise Fault(INVALID_REQUEST, "Send one JSON-RPC message: batches are not taken.")
+    given = cast("dict[str, Any]", document)
+    id_, method, params = given.get("id"), given.get("method"), given.get("params")
+    has_id = "id" in given
+    # A bool is an int to Python, and no id.
+    fits = type(id_) is int or type(id_) is str if has_id else True
+    if given.get("jsonrpc") != "2.0" or not fits:
+        raise Fault(INVALID_REQUEST, "This is not a JSON-RPC 2.0 message.")
+    if method is None and has_id and ("result" in given or "error" in given):
+        said = given.get("result"), given.get("error")
+        return Message(id_, "", {}, is_request=False, result=said[0], error=said[1])
+    if type(method) is not str or not method:
+        raise Fault(INVALID_REQUEST, "A JSON-RPC message names its method.")
+    if params is None:
+        params = {}
+    elif type(params) is not dict:
+        raise Fault(INVALID_PARAMS, "'params' is an object.")
+    return Message(id_, method, cast("Params", params), has_id)
+
+
+def meta_of(params: Params) -> dict[str, Any]:
+    """What stands in `_meta`; nothing where there is none."""
+    meta = params.get("_meta")
+    if meta is None:
+        return {}
+    if not isinstance(meta, dict):
+        raise Fault(INVALID_PARAMS, "'_meta' is an object.")
+    return cast("dict[str, Any]", meta)
+
+
+def result(id_: Id, value: Any) -> bytes:
+    """The answer to a request."""
+    return orjson.dumps({"jsonrpc": "2.0", "id": id_, "result": value})
+
+
+def fault(id_: Id, error: Fault) -> bytes:
+    """The answer where there is no result."""
+    told: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        told["data"] = error.data
+    return orjson.dumps({"jsonrpc": "2.0", "id": id_, "error": told}, default=repr)
+
+
+def notification(method: str, params: Params) -> bytes:
+    """What nobody answers."""
+    return orjson.dumps({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+def request(id_: Id, method: str, params: Params) -> bytes:
+    """What the client is asked."""
+    return orjson.dumps({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
+
+
+def text(params: Params, name: str) -> str:
+    """A text that has to be there."""
+    given = params.get(name)
+    if type(given) is not str or not given:
+        raise Fault(INVALID_PARAMS, f"{name!r} is a text, and has to be there.")
+    return given
+
+
+def mapping(params: Params, name: str) -> dict[str, Any]:
+    """An object, or an empty one where it is left out."""
+    given = params.get(name)
+    if given is None:
+        return {}
+    if type(given) is not dict:
+        raise Fault(INVALID_PARAMS, f"{name!r} is an object.")
+    return cast("dict[str, Any]", given)

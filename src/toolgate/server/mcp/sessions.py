@@ -1,0 +1,143 @@
+"""Sessions of the older revision: what a client said at its start, and its streams.
+
+They live in one process: a client that is sent elsewhere begins anew, as the protocol has it.
+"""
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from typing import Any
+
+from toolgate import clock
+from toolgate.errors import Overloaded
+from toolgate.server.mcp.exchange import Peer
+from toolgate.server.mcp.rpc import INTERNAL_ERROR, Fault, Message, Params, request
+from toolgate.server.mcp.sse import Stream
+
+_IDLE_NS = 3_600 * 10**9
+_MOST = 10_000
+_MOST_OF_KEY = 1_000
+_MOST_STREAMS = 64
+# How long a client may take to answer what it was asked.
+PATIENCE = 600.0
+
+
+class Session:
+    """One client's."""
+
+    def __init__(self, id_: str, peer: Peer) -> None:
+        self.id = id_
+        self.peer = peer
+        self.log_level = ""
+        self.subscribed: set[str] = set()
+        self.seen_ns = clock.monotonic_ns()
+        # What it asked for and waits for, by the ids that it gave, and whether that can be ended.
+        self.running: dict[str | int, tuple[asyncio.Task[Any], bool]] = {}
+        # What it hears beside its answers.
+        self.beside = Stream("s")
+        self.is_heard = False
+        self._streams: OrderedDict[str, Stream] = OrderedDict()
+        self._asked: dict[str, asyncio.Future[Any]] = {}
+        self._number = 0
+
+    def stream(self) -> Stream:
+        """A new one; of those that are over, the newest are kept for who comes back."""
+        self._number += 1
+        made = Stream(f"{self._number}")
+        self._streams[made.id] = made
+        if len(self._streams) > _MOST_STREAMS:
+            over = next((one for one in self._streams.values() if one.is_closed), None)
+            if over is not None:
+                del self._streams[over.id]
+        return made
+
+    def find(self, stream_id: str) -> Stream | None:
+        """One of its streams."""
+        return self.beside if stream_id == self.beside.id else self._streams.get(stream_id)
+
+    async def ask(self, stream: Stream, method: str, params: Params) -> Any:
+        """A request to the client, on one of its streams, and its answer."""
+        id_ = f"tg-{secrets.token_hex(8)}"
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._asked[id_] = answer
+        try:
+            stream.put(request(id_, method, params))
+            async with asyncio.timeout(PATIENCE):
+                return await answer
+        except TimeoutError:
+            raise Fault(INTERNAL_ERROR, "The client did not answer in time.") from None
+        finally:
+            del self._asked[id_]
+
+    def answered(self, message: Message) -> None:
+        """An answer of the client's; one that nobody waits for is dropped."""
+        waiting = self._asked.get(str(message.id))
+        if waiting is None or waiting.done():
+            return
+        if message.error is not None:
+            waiting.set_exception(Fault(INTERNAL_ERROR, "The client could not answer."))
+        else:
+            waiting.set_result(message.result)
+
+    def close(self) -> None:
+        """Nobody will come back."""
+        self.beside.close()
+        for stream in self._streams.values():
+            stream.close()
+        for one in self._asked.values():
+            one.cancel()
+
+
+class Sessions:
+    """All of this process. An id is worth something only with the key that it was given to."""
+
+    def __init__(self) -> None:
+        # The one that was used last stands last.
+        self._all: OrderedDict[str, Session] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def open(self, peer: Peer) -> Session:
+        """A new one."""
+        self._sweep()
+        of_key = [one for one in self._all.values() if one.peer.key.id == peer.key.id]
+        if len(of_key) >= _MOST_OF_KEY or len(self._all) >= _MOST:
+            raise Overloaded(
+                "Too many sessions are open: end some, or use the newer revision, which has none.",
+                retry_after=60,
+            )
+        id_ = secrets.token_urlsafe(24)
+        made = self._all[id_] = Session(id_, peer)
+        return made
+
+    def find(self, id_: str, key_id: str) -> Session | None:
+        """A session of this key."""
+        found = self._all.get(id_)
+        if found is None or found.peer.key.id != key_id:
+            return None
+        found.seen_ns = clock.monotonic_ns()
+        self._all.move_to_end(id_)
+        return found
+
+    def end(self, session: Session) -> None:
+        """The client said goodbye."""
+        if self._all.pop(session.id, None) is not None:
+            session.close()
+
+    def close(self) -> None:
+        """The house closes."""
+        while self._all:
+            self._all.popitem()[1].close()
+
+    def heard(self) -> list[Session]:
+        """Those that listen beside their answers."""
+        return [one for one in self._all.values() if one.is_heard]
+
+    def _sweep(self) -> None:
+        oldest = clock.monotonic_ns() - _IDLE_NS
+        for session in list(self._all.values()):
+            if session.seen_ns > oldest:
+                return
+            if not session.running and not session.is_heard:
+                self.end(session)

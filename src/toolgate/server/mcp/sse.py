@@ -1,0 +1,121 @@
+"""Messages one after the other, on an answer that stays open."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from contextlib import aclosing, suppress
+from typing import Any
+
+from toolgate.server.body import Receive
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+HEADERS = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store, no-transform"),
+    (b"x-accel-buffering", b"no"),
+    (b"x-content-type-options", b"nosniff"),
+]
+# A proxy closes what is silent for longer.
+BEAT = 15.0
+_BEAT = b": still here\n\n"
+_MOST_KEPT = 1_000
+
+
+class Stream:
+    """What is to be sent, numbered. It can be read by one, let go, and read on by another."""
+
+    def __init__(self, id_: str) -> None:
+        self.id = id_
+        self.is_closed = False
+        # What has been put so far, and the newest of it.
+        self._count = 0
+        self._kept: deque[bytes] = deque(maxlen=_MOST_KEPT)
+        self._news = asyncio.Event()
+
+    @property
+    def count(self) -> int:
+        """How many were put so far."""
+        return self._count
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was put yet."""
+        return self._count == 0
+
+    def put(self, message: bytes) -> None:
+        """One more message."""
+        self._count += 1
+        self._kept.append(message)
+        self._news.set()
+
+    def close(self) -> None:
+        """No more will come."""
+        self.is_closed = True
+        self._news.set()
+
+    async def changed(self) -> None:
+        """Until something was put, or it was closed."""
+        await self._news.wait()
+
+    async def read(self, after: int = 0) -> AsyncGenerator[tuple[int, bytes] | None]:
+        """Messages behind this number, each with its own; `None` where there is only silence.
+
+        Who comes too late for some of them goes on with the oldest that is kept.
+        """
+        while True:
+            self._news.clear()
+            first = self._count - len(self._kept) + 1
+            for number in range(max(after + 1, first), self._count + 1):
+                oldest = self._count - len(self._kept) + 1
+                if number < oldest:
+                    continue
+                yield number, self._kept[number - oldest]
+                after = number
+            if after < self._count and self._kept:
+                continue
+            if self.is_closed:
+                return
+            try:
+                async with asyncio.timeout(BEAT):
+                    await self._news.wait()
+            except TimeoutError:
+                yield None
+
+
+def event(message: bytes, id_: str = "") -> bytes:
+    """One message as the wire has it."""
+    named = f"id: {id_}\n".encode() if id_ else b""
+    return b"%bevent: message\ndata: %b\n\n" % (named, message)
+
+
+def priming(id_: str) -> bytes:
+    """What a client can come back with, before there is anything to say."""
+    return f"id: {id_}\ndata: \n\n".encode()
+
+
+async def write(
+    send: Send, stream: Stream, *, after: int = 0, named: bool = False, more: bytes = b""
+) -> None:
+    """All of a stream. `named`: each message bears an id by which the rest can be asked for."""
+    await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+    if more:
+        await _body(send, more)
+    async with aclosing(stream.read(after)) as messages:
+        async for one in messages:
+            if one is None:
+                await _body(send, _BEAT)
+                continue
+            number, message = one
+            await _body(send, event(message, f"{stream.id}.{number}" if named else ""))
+    with suppress(OSError):
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _body(send: Send, raw: bytes) -> None:
+    await send({"type": "http.response.body", "body": raw, "more_body": True})
+
+
+async def left(receive: Receive) -> None:
+    """Until the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,239 @@
+"""`tools/call`: one call through the gate, whatever the client does meanwhile."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import orjson
+
+from toolgate.call import Caller, Output, Turn
+from toolgate.errors import CallRefused, CannotAsk, InputNeeded, ToolgateError, ToolNotFound
+from toolgate.executor.bare import bare
+from toolgate.server.mcp import answers, person
+from toolgate.server.mcp.exchange import Exchange
+from toolgate.server.mcp.line import ToolLine, answers_of
+from toolgate.server.mcp.listing import Listing
+from toolgate.server.mcp.rpc import INVALID_PARAMS, MISSING_CAPABILITY, Fault, mapping, text
+from toolgate.server.mcp.seal import Seal
+from toolgate.spec.effect import Effect
+from toolgate.spec.tool import ToolSpec
+
+TURN_GROUP = "toolgate/turnGroup"
+TURN_ID = "toolgate/turnId"
+KEY = "toolgate/idempotencyKey"
+SESSION = "toolgate/session"
+WAIT = "toolgate/waitSeconds"
+
+
+class _Round(msgspec.Struct):
+    """What one round of questions knows from those before it."""
+
+    key: str | None
+    answers: dict[str, Any]
+    approval: str = ""
+
+
+class Calls:
+    """Runs tools for clients."""
+
+    def __init__(self, listing: Listing, seal: Seal) -> None:
+        self._listing = listing
+        self._seal = seal
+
+    async def call(self, exchange: Exchange) -> dict[str, Any]:
+        """The result, or what the client has to answer first."""
+        params = exchange.params
+        name, args = text(params, "name"), mapping(params, "arguments")
+        snapshot = exchange.gate.catalog.current
+        spec = snapshot.get(name)
+        if spec is None:
+            meant = self._listing.meant(snapshot, name)
+            name, spec = (name, None) if meant is None else (meant, snapshot.get(meant))
+        found = self._round(exchange, name, args, spec)
+        output = await self._run(exchange, name, args, found)
+        if isinstance(output, ToolgateError):
+            return _refused(output, exchange)
+        asked = person.waits_for(output)
+        if asked:
+            return await self._person(exchange, name, args, found, asked, output)
+        if output.error is not None and output.error.code in _QUESTIONS:
+            return self._questions(exchange, name, args, found, output)
+        return self._finished(exchange, output, spec)
+
+    def _finished(
+        self, exchange: Exchange, output: Output, spec: ToolSpec | None
+    ) -> dict[str, Any]:
+        modern = exchange.peer.is_modern
+        if not exchange.gate.features.structured_tool_output and output.error is None:
+            output = msgspec.structs.replace(output, data=bare(output))
+        held = spec if spec is not None and self._listing.shape(spec).has_output else None
+        return answers.finished(output, held, modern=modern)
+
+    async def _run(
+        self, exchange: Exchange, name: str, args: dict[str, Any], found: _Round
+    ) -> Output | ToolgateError:
+        """An Output, or why nothing ran."""
+        meta = exchange.meta
+        try:
+            turn = _turn(meta)
+            return await exchange.gate.call(
+                name,
+                args,
+                caller=_caller(exchange),
+                turn=turn,
+                idempotency_key=found.key,
+                wait_s=_seconds(meta),
+                line=ToolLine(exchange, found.answers),
+            )
+        except CallRefused as error:
+            return error
+
+    def _round(
+        self, exchange: Exchange, name: str, args: dict[str, Any], spec: ToolSpec | None
+    ) -> _Round:
+        """What this request goes on with. A side effect has a key from its first round on, so that
+        no other request with the same state can make it happen again.
+        """
+        params, meta = exchange.params, exchange.meta
+        key = _word(meta, KEY)
+        found = _Round(key, {})
+        state = params.get("requestState")
+        if state is not None:
+            if type(state) is not str:
+                raise Fault(INVALID_PARAMS, "'requestState' is a text.")
+            kept = self._seal.open(state, _bound(exchange, name, args))
+            found = _Round(key or kept.get("key"), kept["answers"], kept.get("approval", ""))
+        found.answers |= answers_of(params)
+        if found.key is None and TURN_GROUP not in meta and _changes(spec):
+            found.key = f"mcp.{secrets.token_urlsafe(18)}"
+        return found
+
+    async def _person(
+        self,
+        exchange: Exchange,
+        name: str,
+        args: dict[str, Any],
+        found: _Round,
+        approval: str,
+        output: Output,
+    ) -> dict[str, Any]:
+        """The client puts it to them: by a request on the older revision, by its next call on the
+        newer one. Where it cannot, the result says where to go.
+        """
+        modern = exchange.peer.is_modern
+        said = found.answers.pop(person.NAME, None)
+        if modern and said is not None and found.approval == approval:
+            await person.decided(exchange, approval, said)
+            again = await self._run(exchange, name, args, found)
+            if isinstance(again, ToolgateError):
+                return _refused(again, exchange)
+            output = again
+            if not person.waits_for(output):
+                spec = exchange.gate.catalog.current.get(name)
+                return self._finished(exchange, output, spec)
+        form = await person.question(exchange, approval)
+        if form is None:
+            return answers.finished(output, None, modern=modern)
+        if modern:
+            found.approval = approval
+            asked = {person.NAME: {"method": "elicitation/create", "params": form}}
+            return self._ask(exchange, name, args, found, asked)
+        said = await exchange.back.ask("elicitation/create", form)
+        await person.decided(exchange, approval, said)
+        again = await self._run(exchange, name, args, found)
+        if isinstance(again, ToolgateError):
+            return _refused(again, exchange)
+        return self._finished(exchange, again, exchange.gate.catalog.current.get(name))
+
+    def _questions(
+        self,
+        exchange: Exchange,
+        name: str,
+        args: dict[str, Any],
+        found: _Round,
+        output: Output,
+    ) -> dict[str, Any]:
+        """What a tool asks."""
+        assert output.error is not None  # noqa: S101  its caller has looked
+        if not exchange.peer.is_modern:
+            return answers.finished(output, None, modern=False)
+        if output.error.code == CannotAsk.code:
+            needed = output.error.details.get("needed", [])
+            raise Fault(
+                MISSING_CAPABILITY,
+                output.error.message,
+                {"requiredCapabilities": {one: {} for one in needed}},
+            )
+        return self._ask(exchange, name, args, found, output.error.details["questions"])
+
+    def _ask(
+        self,
+        exchange: Exchange,
+        name: str,
+        args: dict[str, Any],
+        found: _Round,
+        questions: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        kept = {
+            "key": found.key,
+            "answers": found.answers,
+            "approval": found.approval,
+            # Another one each time.
+            "round": secrets.token_hex(4),
+        }
+        return {
+            "resultType": "input_required",
+            "inputRequests": dict(questions),
+            "requestState": self._seal.close(kept, _bound(exchange, name, args)),
+        }
+
+
+_QUESTIONS = frozenset({InputNeeded.code, CannotAsk.code})
+
+
+def _refused(error: ToolgateError, exchange: Exchange) -> dict[str, Any]:
+    if isinstance(error, ToolNotFound):
+        raise Fault(INVALID_PARAMS, error.message)
+    return answers.refused(error, modern=exchange.peer.is_modern)
+
+
+def _changes(spec: ToolSpec | None) -> bool:
+    return spec is not None and spec.effect is not Effect.PURE
+
+
+def _bound(exchange: Exchange, name: str, args: dict[str, Any]) -> str:
+    """Whose state it is, and of which call."""
+    try:
+        raw = orjson.dumps(args, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        raise Fault(INVALID_PARAMS, "'arguments' is no JSON that can be sent.") from None
+    return f"{exchange.peer.key.id}\0{name}\0{hashlib.sha256(raw).hexdigest()}"
+
+
+def _caller(exchange: Exchange) -> Caller:
+    session = _word(exchange.meta, SESSION)
+    caller = exchange.peer.caller
+    return caller if session is None else msgspec.structs.replace(caller, session=session)
+
+
+def _turn(meta: Mapping[str, Any]) -> Turn | None:
+    group = _word(meta, TURN_GROUP)
+    return None if group is None else Turn(group=group, id=_word(meta, TURN_ID) or "")
+
+
+def _seconds(meta: Mapping[str, Any]) -> float | None:
+    given = meta.get(WAIT)
+    if given is None or (isinstance(given, (int, float)) and type(given) is not bool):
+        return given
+    raise Fault(INVALID_PARAMS, f"{WAIT!r} in '_meta' is a number of seconds.")
+
+
+def _word(meta: Mapping[str, Any], name: str) -> str | None:
+    given = meta.get(name)
+    if given is None:
+        return None
+    if type(given) is not str or not 0 < len(given) <= 256:
+        raise Fault(INVALID_PARAMS, f"{name!r} in '_meta' is a text of at most 256 characters.")
+    return given
