@@ -44,6 +44,7 @@ chaos: $(VENV)/.dev
 	    tests/engines/test_relations_away.py tests/engines/test_spicedb_away.py || exit 1; \
 	done
 	@$(ONCE) $(BIN)/python -m pytest -q -n 2 -o timeout=3600 tests/ledger/test_machine.py tests/once
+	@TOOLGATE_CROSSED_CALLS=100000 $(BIN)/python -m pytest -q -o timeout=3600 tests/server/test_crossed.py
 # How long the proofs of once-only are at their longest; CI runs shorter ones.
 ONCE := TOOLGATE_CHAOS=1 TOOLGATE_ONCE_KEYS=10000 TOOLGATE_ONCE_KILLS=50 \
   TOOLGATE_ONCE_RANDOM_KILLS=300 TOOLGATE_ONCE_STALLS=500 TOOLGATE_ONCE_RESTART_SECONDS=120
@@ -61,7 +62,7 @@ lock:
 	@uv pip compile pyproject.toml $(LOCK) --extra spicedb -c requirements/run.txt -o requirements/spicedb.txt
 	@uv pip compile pyproject.toml $(LOCK) --all-extras --group dev --group frameworks --group services -c requirements/run.txt -o requirements/dev.txt
 	@uv pip compile $(LOCK) --group legacy -o requirements/legacy.txt
-	@uv pip compile pyproject.toml $(LOCK) --all-extras --group bench -c requirements/dev.txt -o requirements/bench.txt
+	@uv pip compile pyproject.toml $(LOCK) --all-extras --group bench -c requirements/run.txt -o requirements/bench.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet
 
 clean:

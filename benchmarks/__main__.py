@@ -12,6 +12,8 @@ EVERY = (
     "store",
     "side_effects",
     "start",
+    "doors",
+    "growth",
     "links",
     "overload",
 )

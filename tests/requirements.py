@@ -57,7 +57,7 @@ REQUIREMENTS: dict[str, tuple[Built, str]] = {
     "P5": (NOT_YET, "Composio"),
     "P6": (NOT_YET, "queue"),
     "P7": (NOT_YET, "custom providers"),
-    "V1": (NOT_YET, "MCP server"),
+    "V1": (PARTLY, "MCP server over HTTP, in both revisions; no prompts"),
     "V2": (PARTLY, "library; of REST only tools, explain and call"),
     "V3": (PARTLY, "API keys; not JWT"),
     "V4": (NOT_YET, "console"),

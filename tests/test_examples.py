@@ -11,10 +11,14 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
+from tests.servers.fixtures import needed
+from tests.surroundings import around
 from toolgate import configuration
 
 ROOT = Path(__file__).parent.parent
@@ -41,12 +45,18 @@ PASSING = (
 )
 
 
-def printed(command: list[str], cwd: Path, *, errors: bool = False) -> str:
+def printed(
+    command: list[str],
+    cwd: Path,
+    *,
+    errors: bool = False,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """What a command prints in a folder, with our scripts on its path."""
     scripts = Path(sys.executable).parent
-    copies = cwd.with_name(f"{cwd.name}-copies")
-    copies.mkdir(exist_ok=True)
+    copies = copies_beside(cwd)
     environment = {
+        **more,
         "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
         "NO_COLOR": "1",
         "LOGNAME": "ann",
@@ -70,10 +80,18 @@ def printed(command: list[str], cwd: Path, *, errors: bool = False) -> str:
     return told
 
 
+def copies_beside(folder: Path) -> Path:
+    """Where whatever an example needs beside its own folder is made."""
+    beside = folder.with_name(f"{folder.name}-copies")
+    beside.mkdir(exist_ok=True)
+    return beside
+
+
 def told_by(example: Path, folder: Path) -> str:
     """What a program prints, or a script with each of its lines before what that line prints."""
     if example.suffix == ".py":
-        return printed([sys.executable, str(example)], folder)
+        with around(example, copies_beside(folder)) as found:
+            return printed([found.python, str(example)], folder, more=found.environment)
     lines = example.read_text("utf-8").splitlines()
     shown = [
         f"printf '%s\\n' {shlex.quote(f'$ {line}')}\n{line}" for line in lines[1 + len(START) :]
@@ -84,15 +102,11 @@ def told_by(example: Path, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("example", [*PROGRAMS, *SCRIPTS], ids=lambda path: path.name)
-def test_an_example_prints_what_the_docs_show(example: Path, tmp_path: Path) -> None:
-    assert told_by(example, tmp_path) == example.with_suffix(".out").read_text("utf-8")
-
-
-@pytest.mark.parametrize("example", PROGRAMS, ids=lambda path: path.name)
-def test_a_program_leaves_nothing_but_the_default_store_where_it_is_run(
+def test_an_example_prints_what_the_docs_show_and_leaves_nothing_but_the_default_store(
     example: Path, tmp_path: Path
 ) -> None:
-    printed([sys.executable, str(example)], tmp_path)
+    told = needed(lambda: told_by(example, tmp_path))
+    assert told == example.with_suffix(".out").read_text("utf-8")
     assert {found.name for found in tmp_path.iterdir()} <= {".toolgate"}
 
 

@@ -21,6 +21,7 @@ def test_the_public_names_are_these_and_at_most_fifteen() -> None:
             "Extension",
             "Output",
             "Priority",
+            "Question",
             "ToolError",
             "ToolSpec",
             "Toolgate",

@@ -97,7 +97,11 @@ async def test_three_tiers_and_what_is_between_them(gate: Toolgate) -> None:
     assert (lacking.name, lacking.phase) == ("echo", "capsule")
     assert "switched off" in lacking.reason
     assert lacking.description
-    assert (box.definition("echo"), box.definition("nothing")) == (None, None)
+    lacked = box.definition("echo")
+    assert lacked is not None, "an agent can say what it could do"
+    assert lacked.description == lacking.description
+    assert (box.definition("timestamp"), box.definition("nothing")) == (None, None)
+    assert box.metadata("echo") is None
 
 
 async def test_a_box_sees_changes_at_once(gate: Toolgate) -> None:
@@ -186,3 +190,55 @@ async def test_a_caller_without_a_tenant_cannot_be_made() -> None:
     assert made(tenant="acme").agent == ""
     with pytest.raises(TypeError):
         made()
+
+
+@tool(
+    effect="compensatable",
+    category="letters",
+    categories=["post", "letters"],
+    compensation={"tool": "recall_letter", "args": {"to": "$args.to"}},
+)
+async def post_letter(to: str) -> str:
+    """Post a letter."""
+    return to
+
+
+@tool(effect="idempotent")
+async def recall_letter(to: str) -> str:
+    """Call it back."""
+    return to
+
+
+@pytest.mark.req("C4")
+async def test_metadata_is_what_a_planner_decides_by(gate: Toolgate) -> None:
+    gate.add(post_letter, recall_letter, send_letter)
+    await gate.tenancy.activate(
+        "acme", "billing", "post_letter", overrides={"requires_confirmation": True}
+    )
+    box = gate.toolbox(ME)
+    posted, recalled, sent = (
+        box.metadata(name) for name in ("post_letter", "recall_letter", "send_letter")
+    )
+    assert posted is not None
+    assert recalled is not None
+    assert sent is not None
+    assert (posted.effect, posted.compensation_tool) == ("compensatable", "recall_letter")
+    assert posted.categories == ("letters", "post")
+    assert (posted.requires_confirmation, recalled.requires_confirmation) == (True, False)
+    assert [one.is_irreversible for one in (posted, recalled, sent)] == [False, False, True]
+    assert [one.is_safe_to_retry for one in (posted, recalled, sent)] == [False, True, False]
+    assert box.metadata("nothing") is None
+
+
+@pytest.mark.req("C4")
+async def test_a_box_that_was_refreshed_tells_all_of_it_as_it_was(gate: Toolgate) -> None:
+    gate.add(post_letter, recall_letter)
+    await gate.tenancy.activate("acme", "billing", "recall_letter", enabled=False)
+    live, kept = gate.toolbox(ME), await gate.toolbox(ME).refresh()
+    for name in ("post_letter", "recall_letter", "nothing"):
+        assert kept.metadata(name) == live.metadata(name)
+        assert kept.definition(name) == live.definition(name)
+        assert kept.is_tenant_available(name) is live.is_tenant_available(name)
+    assert kept.unavailable() == live.unavailable()
+    await gate.tenancy.activate("acme", "billing", "recall_letter", enabled=True)
+    assert (kept.is_available("recall_letter"), live.is_available("recall_letter")) == (False, True)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolgate.bootstrap import Toolgate
-    from toolgate.call import Call, Caller, Context, Output, Turn
+    from toolgate.call import Call, Caller, Context, Output, Question, Turn
     from toolgate.errors import CallRefused, ToolError, ToolgateError
     from toolgate.executor.extension import Extension, Priority
     from toolgate.spec.function import tool
@@ -19,6 +19,7 @@ __all__ = [
     "Extension",
     "Output",
     "Priority",
+    "Question",
     "ToolError",
     "ToolSpec",
     "Toolgate",
@@ -37,6 +38,7 @@ _HOMES = {
     "Extension": "toolgate.executor.extension",
     "Output": "toolgate.call",
     "Priority": "toolgate.executor.extension",
+    "Question": "toolgate.call",
     "ToolError": "toolgate.errors",
     "ToolSpec": "toolgate.spec.tool",
     "Toolgate": "toolgate.bootstrap",

@@ -5,9 +5,9 @@ import logging
 import os
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from toolgate import configuration, recording, upkeep, watching, wiring
 from toolgate.catalog.catalog import Catalog
@@ -33,12 +33,16 @@ from toolgate.store.catalog import CatalogTable, Row
 from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
 from toolgate.store.migrate import migrate, state
+from toolgate.store.secret import house_secret
 from toolgate.store.sqlite import Sqlite
 from toolgate.store.trail import TableTrail
 from toolgate.tenancy.audit import Trail
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tools.table import default_catalog, functions
 from toolgate.watching import Watched
+
+if TYPE_CHECKING:
+    from toolgate.client.remote import Remote
 
 log = logging.getLogger("toolgate")
 
@@ -63,6 +67,20 @@ class Toolgate(Runtime):
             settings = configuration.load(settings)
         async with AsyncExitStack() as stack:
             yield await _assembled(cls, settings, extensions, providers or {}, stack)
+
+    @staticmethod
+    def connect(
+        url: str, key: str, *, timeout: float = 60.0, allow_http: bool = False
+    ) -> AbstractAsyncContextManager["Remote"]:
+        """The same verbs on a server: what the key may call there, decided and run there.
+
+        `timeout` is how long an answer may take, in seconds, beside the `wait_s` of a call. A key
+        goes over https, or to this machine; `allow_http` is for a network that is itself secret.
+        """
+        from toolgate.client.remote import connected  # noqa: PLC0415  most gates are in here
+        from toolgate.client.wire import Wire  # noqa: PLC0415  as above
+
+        return connected(Wire(url, key, timeout=timeout, allow_http=allow_http))
 
 
 async def _assembled(
@@ -149,6 +167,7 @@ async def _assembled(
     await tenancy.refresh()
     policy = await wiring.policy(settings, modules, tenancy, stack)
 
+    upkeep.keep_doing(tenancy.uses.keep_writing(), stack)
     upkeep.keep_doing(upkeep.watch(tenancy, told), stack)
     upkeep.keep_doing(
         upkeep.reread(catalog, settings.tools.refresh or settings.cache.schema_ttl), stack
@@ -194,6 +213,7 @@ async def _assembled(
         most_calls=settings.toolbox.max_batch_size,
         parallel_mutations=settings.toolbox.parallel_mutations,
         usage=limits.usage,
+        secret=await house_secret(database, "doors"),
     )
     # The last to begin is the first to end: nothing is taken over once the house closes.
     house.recovery.start()

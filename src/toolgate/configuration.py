@@ -22,7 +22,7 @@ FILE = "toolgate.toml"
 _KEY = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
 _SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 # Announced, and refused until it does something: a key that is silently ignored is a lie.
-LATER = frozenset({"queue", "sandbox", "mcp", "providers", "learning"}) | {
+LATER = frozenset({"queue", "sandbox", "providers", "learning"}) | {
     ("tools", "plugins"),
     ("tools", "roots"),
 }

@@ -13,6 +13,7 @@
     ├── ServerUnreachable          server_unreachable     a gate elsewhere, no answer  (retry)
     ├── CallRefused                                       nothing ran
     │   ├── Unauthenticated        unauthenticated
+    │   ├── IssuerUnavailable      issuer_unavailable     its keys are not there yet   (retry)
     │   ├── ToolNotFound           tool_not_found         missing and hidden look alike
     │   ├── CallNotFound           call_not_found         missing and others' look alike
     │   ├── PermissionDenied       permission_denied      with phase and reason
@@ -36,6 +37,8 @@
     └── CallFailed                                        it ran, or may have
         ├── ExecutionFailed        execution_failed
         │   └── ToolError          tool_error             what a tool raises on purpose
+        │       ├── InputNeeded    input_required         it has questions, and did not begin
+        │       └── CannotAsk      missing_capability     its caller cannot be asked
         ├── TimedOut               timed_out
         ├── InvalidOutput          invalid_output         it ran; its result is not JSON
         └── ExtensionFailed        extension_failed

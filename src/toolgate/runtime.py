@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from toolgate.call import PLAINLY, Asked, Caller, Grant, Output, Turn
+from toolgate.call import PLAINLY, Asked, Caller, Grant, Line, Output, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.crash import crash_here
 from toolgate.errors import CallNotFound, InvalidRequest, PolicyUnavailable
@@ -33,6 +33,7 @@ from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal, Outdated
 from toolgate.ledger.ledger import Ledger
 from toolgate.settings.execution import Features
+from toolgate.sight import Inside
 from toolgate.spec.effect import Effect
 from toolgate.spec.function import Binding
 from toolgate.spec.tool import ToolSpec
@@ -71,7 +72,10 @@ class Runtime:
         watch: Watch | None = None,
         features: Features | None = None,
         usage: Usage | None = None,
+        secret: bytes = b"",
     ) -> None:
+        """`secret`: what the doors sign by, the same on every node."""
+        self.secret = secret
         self.catalog = catalog
         self.tenancy = tenancy
         self.gate = gate
@@ -152,18 +156,23 @@ class Runtime:
         turn: Turn | None = None,
         idempotency_key: str | None = None,
         wait_s: float | None = None,
+        line: Line | None = None,
+        on_piece: Callable[[Any], object] | None = None,
     ) -> Output:
         """Run a tool once for this caller.
 
         A refusal is raised (`CallRefused`): nothing ran. A tool's own failure is an Output, and so
         is a call that waits for a person. The same call in the same turn group, or with the same
         `idempotency_key`, is answered with the first result; while that is still to come it is
-        waited for, `wait_s` seconds at the most.
+        waited for, `wait_s` seconds at the most. `line`: where its tool can be heard meanwhile;
+        `on_piece` is told each piece of one that streams.
         """
         asked = PLAINLY
-        if idempotency_key is not None or wait_s is not None:
+        is_plain = idempotency_key is None and wait_s is None
+        if not is_plain or line is not None or on_piece is not None:
             key = "" if idempotency_key is None else check_key(idempotency_key)
-            asked = Asked(key=key, wait_s=None if wait_s is None else check_wait(wait_s))
+            wait_s = None if wait_s is None else check_wait(wait_s)
+            asked = Asked(key=key, wait_s=wait_s, line=line, on_piece=on_piece)
         if args is None:
             args = {}
         elif type(args) is not dict:
@@ -338,10 +347,14 @@ class Runtime:
         """For an operator: every phase's verdict, and the smallest change that would allow it."""
         return await self.gate.explain(caller, tool, args, turn)
 
+    async def finish(self, patience: float) -> None:
+        """No new calls. Those that run get so many seconds; how they ended is on record."""
+        await self._executor.close(patience)
+
     def toolbox(self, caller: Caller, turn: Turn | None = None) -> Toolbox:
         """What one agent holds during a turn."""
         run = self.call if self.features.structured_tool_output else self._barely
-        return Toolbox(self.gate, run, caller, turn, together=self)
+        return Toolbox(Inside(self.gate, caller), run, caller, turn, together=self)
 
     async def _barely(
         self,

@@ -1,28 +1,23 @@
 """Toolbox: what one agent holds during a turn. A thin view; every call goes through the runtime."""
 
-from collections.abc import Coroutine, Sequence
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
 
 import msgspec
 
 from toolgate.call import Caller, Output, Turn
-from toolgate.errors import InvalidRequest, ToolgateError, ToolNotFound
+from toolgate.errors import InvalidRequest, ToolgateError
 from toolgate.executor.several.batch import Batch
 from toolgate.executor.several.chain import Chain
 from toolgate.executor.several.refused import refused
 from toolgate.executor.several.steps import Mode
-from toolgate.gate.decision import Verdict
-from toolgate.gate.gate import Gate
 from toolgate.messages.read import misread, read
 from toolgate.messages.reply import replies
 from toolgate.messages.said import Said
+from toolgate.sight import Sight, Unavailable, View
 from toolgate.spec.effect import Effect
 from toolgate.spec.export import export
-from toolgate.spec.names import from_model
 from toolgate.spec.tool import ToolSpec
-
-T = TypeVar("T")
-_WAITS = "The gate has to ask a database or a server for this; call `await box.refresh()` first."
 
 
 class Run(Protocol):
@@ -81,54 +76,38 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
         return self.effect.repeatable
 
 
-class Unavailable(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool that the tenant has and this agent lacks."""
-
-    name: str
-    description: str
-    phase: str
-    reason: str
-
-
-class _Seen(NamedTuple):
-    specs: tuple[ToolSpec, ...]
-    unavailable: list[Unavailable]
-
-
 class Toolbox:
     """One agent, one turn.
 
-    What needs no `await` answers at once where the gate's engines are in this process. Where the
-    gate has to ask a database or a server, `await box.refresh()` asks. What it was told then is
+    What needs no `await` answers at once where the gate's engines are in this process. Where a
+    database or a server has to be asked, `await box.refresh()` asks. What it was told then is
     kept until the next time; a call is always decided anew.
     """
 
     def __init__(
         self,
-        gate: Gate,
+        sight: Sight,
         run: Run,
         caller: Caller,
         turn: Turn | None,
         *,
         together: Together | None = None,
     ) -> None:
-        self._gate = gate
+        self._sight = sight
         self._run = run
         self._caller = caller
         self._turn = turn
         self._many = together
-        self._seen: _Seen | None = None
+        self._seen: View | None = None
 
     async def refresh(self) -> Self:
-        """Ask the gate now, and keep what it says for what needs no `await`."""
-        specs = await self._gate.listing(self._caller)
-        lacking = await self._gate.unavailable(self._caller)
-        self._seen = _Seen(specs, [_told(spec, verdict) for spec, verdict in lacking])
+        """Ask now, and keep what is told for what needs no `await`."""
+        self._seen = await self._sight.look()
         return self
 
     def tools(self, format: str = "toolgate") -> Any:  # noqa: A002
-        """What the agent may call: openai, anthropic, mcp, prompt or toolgate."""
-        return export(self._specs(), format)
+        """What the agent may call: openai, responses, anthropic, mcp, prompt or toolgate."""
+        return export(self._view.listing(), format)
 
     async def call(
         self,
@@ -142,11 +121,7 @@ class Toolbox:
 
         `idempotency_key` and `wait_s` are those of `gate.call`.
         """
-        try:
-            await self._gate.view(self._caller, tool)
-        except ToolNotFound:
-            specs = await self._gate.listing(self._caller)
-            tool = from_model(spec.name for spec in specs).get(tool, tool)
+        tool = await self._sight.meant(tool)
         return await self._run(
             tool,
             args,
@@ -190,45 +165,40 @@ class Toolbox:
 
     def metadata(self, tool: str) -> Metadata | None:
         """What a planner has to know of a tool that the agent may call."""
-        spec = self.definition(tool)
+        spec = self._view.get(tool)
         if spec is None:
             return None
         return Metadata(
             name=spec.name,
             effect=spec.effect,
-            requires_confirmation=self._gate.needs_a_person(self._caller, spec),
+            requires_confirmation=self._view.needs_a_person(spec),
             compensation_tool="" if spec.compensation is None else spec.compensation.tool,
             categories=tuple(dict.fromkeys((spec.category, *spec.categories)))
             if spec.category
             else spec.categories,
         )
 
-    def unavailable(self) -> list[Unavailable]:
-        """What the tenant has and this agent lacks, and why."""
-        seen = self._kept()
-        if seen is not None:
-            return list(seen.unavailable)
-        return [
-            _told(spec, verdict) for spec, verdict in _now(self._gate.unavailable(self._caller))
-        ]
-
     def is_available(self, tool: str) -> bool:
         """Whether the agent may call it."""
-        return self.definition(tool) is not None
+        return self._view.get(tool) is not None
 
     def is_tenant_available(self, tool: str) -> bool:
         """Whether the tenant has it, whatever this agent may do."""
-        return _now(self._gate.tenant_has(self._caller, tool))
+        return self._view.of_tenant(tool) is not None
+
+    def unavailable(self) -> list[Unavailable]:
+        """What the tenant has and this agent lacks, and why."""
+        return self._view.unavailable()
 
     def definition(self, tool: str) -> ToolSpec | None:
-        """The spec of a tool that the agent may call."""
-        seen = self._kept()
-        if seen is not None:
-            return next((spec for spec in seen.specs if spec.name == tool), None)
-        try:
-            return _now(self._gate.view(self._caller, tool))
-        except ToolNotFound:
-            return None
+        """The spec of a tool that the tenant has, also where this agent lacks it: for an agent that
+        says what it could do. `is_available` says whether it can.
+        """
+        return self._view.of_tenant(tool)
+
+    @property
+    def _view(self) -> View:
+        return self._sight.at_once() if self._seen is None else self._seen
 
     @property
     def _together(self) -> Together:
@@ -243,32 +213,3 @@ class Toolbox:
             return await self.call(call.tool, call.args)
         except ToolgateError as error:
             return refused(error)
-
-    def _specs(self) -> tuple[ToolSpec, ...]:
-        seen = self._kept()
-        return _now(self._gate.listing(self._caller)) if seen is None else seen.specs
-
-    def _kept(self) -> _Seen | None:
-        """What was seen last. A question to a server is not begun that nobody waits for."""
-        if self._seen is None and self._gate.asks_servers:
-            raise InvalidRequest(_WAITS)
-        return self._seen
-
-
-def _told(spec: ToolSpec, verdict: Verdict) -> Unavailable:
-    return Unavailable(
-        name=spec.name,
-        description=spec.description,
-        phase=verdict.phase,
-        reason=verdict.reason,
-    )
-
-
-def _now(decision: Coroutine[Any, Any, T]) -> T:
-    """Finish a decision that waits for nothing."""
-    try:
-        decision.send(None)
-    except StopIteration as done:
-        return done.value
-    decision.close()
-    raise InvalidRequest(_WAITS)

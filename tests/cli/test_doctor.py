@@ -1,6 +1,7 @@
 """`toolgate doctor` and the gate: engines, policies, and what is there before the first start."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -9,7 +10,9 @@ from tests.house import STORE
 from tests.servers.opa import Opa
 from tests.servers.redis import Redis
 from tests.servers.spicedb import SpiceDB
+from toolgate.cli.around import skew
 
+BESIDE = ["open files", "disk", "relations", "cache", "events", "telemetry", "auth"]
 BROKEN = "package toolgate\n\ndeny contains if {\n"
 # A port that nobody listens on, and nobody may.
 NOBODY = "127.0.0.1:1"
@@ -41,7 +44,7 @@ def test_what_is_broken_is_found_before_the_first_start(run: Run, tmp_path: Path
     assert "Did you mean effect?" in found["catalog"]
     assert "mine.rego:3" in found["policy"]
     parts = [one["part"] for one in as_json(run("doctor", "--json"))]
-    assert parts == ["python", "settings", "store", "catalog", "policy"]
+    assert parts == ["python", "settings", "store", "catalog", "policy", *BESIDE]
     assert not (tmp_path / STORE).parent.exists(), "nothing was made"
     write_tools(tmp_path, "tools: [{name: x, provider: nowhere, effect: pure}]")
     policy(tmp_path, "package toolgate\n\ndeny contains 'x' if true\n".replace("'", '"'))
@@ -53,7 +56,8 @@ def test_a_broken_policy_is_found_beside_everything_else(run: Run, tmp_path: Pat
     run("tools", "list")
     policy(tmp_path, BROKEN)
     parts = [one["part"] for one in as_json(run("doctor", "--json"))]
-    assert parts == ["python", "settings", "store", "policy", "source", "source", "tools", "keys"]
+    house = ["python", "settings", "store", "policy", "source", "source", "tools", "keys"]
+    assert parts == [*house, *BESIDE[:2], "clock", *BESIDE[2:]]
     assert bad(run).keys() == {"policy"}
 
 
@@ -128,3 +132,55 @@ def test_a_policy_that_only_observes_is_told(run: Run, tmp_path: Path) -> None:
         0,
         True,
     )
+
+
+@pytest.mark.req("V5")
+@pytest.mark.parametrize(
+    ("text", "part", "told"),
+    [
+        (f'[events]\nurl = "http://{NOBODY}/in"\nsecret_env = "SIGNS"\n', "events", NOBODY),
+        ('[events]\nurl = "http://x.test/in"\nsecret_env = "NOT_SET"\n', "settings", "NOT_SET"),
+        (f'[telemetry]\ntraces = "http://{NOBODY}"\n', "telemetry", "[telemetry] traces"),
+    ],
+)
+def test_an_address_that_nobody_answers_at_is_found(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, part: str, told: str
+) -> None:
+    monkeypatch.setenv("SIGNS", "a secret")
+    settings(tmp_path, text)
+    found = bad(run)
+    assert found.keys() == {part}
+    assert told in found[part]
+    assert "a secret" not in run("doctor").stdout
+
+
+@pytest.mark.req("V5")
+def test_few_open_files_and_a_full_disk_are_found(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def few(_which: int) -> tuple[int, int]:
+        return 128, 128
+
+    def full(_path: object) -> tuple[int, int, int]:
+        return Usage(10**9, 10**9 - 10**6, 10**6)
+
+    monkeypatch.setattr("resource.getrlimit", few)
+    monkeypatch.setattr("shutil.disk_usage", full)
+    found = bad(run)
+    assert found.keys() == {"open files", "disk"}
+    assert "ulimit -n" in found["open files"]
+    assert "only 1 MB are free where the store is; make room" in found["disk"]
+
+
+class Usage(NamedTuple):
+    total: int
+    used: int
+    free: int
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(90.0, "90.0 s ahead of"), (-7.5, "7.5 s behind"), (0.3, "")]
+)
+def test_a_clock_that_differs_is_found(seconds: float, told: str) -> None:
+    found = skew(seconds, "the server")
+    assert (found.fine, told in found.says) == (not told, True)

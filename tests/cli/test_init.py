@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run, as_json
+from tests.server.serving import Serving
 from toolgate.cli.init import FILES
 from toolgate.configuration import load
 
@@ -39,7 +40,7 @@ def test_init_where_nothing_can_be_written_says_so(run: Run, tmp_path: Path) -> 
     assert (result.exit_code, "cannot be written" in result.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("name", [*FILES, "tools"])
+@pytest.mark.parametrize("name", [*FILES, "tools", "policies"])
 def test_init_never_writes_through_a_link(run: Run, tmp_path: Path, name: str) -> None:
     target = tmp_path / "target"
     here = tmp_path / "here"
@@ -65,3 +66,14 @@ def test_a_link_that_appears_at_the_last_moment_is_not_followed(
     result = run("init")
     assert (result.exit_code, "cannot be written" in result.stderr) == (2, True)
     assert not target.exists()
+
+
+@pytest.mark.req("V5")
+def test_what_init_writes_is_served_and_its_policy_holds(run: Run, tmp_path: Path) -> None:
+    run("init")
+    assert run("doctor").exit_code == 0
+    checked = run("policy", "test", "--json")
+    assert (checked.exit_code, [one["ok"] for one in as_json(checked)]) == (0, [True, True])
+    with Serving(tmp_path) as server:
+        key = server.greeting["keys"]["agent"]
+        assert server.call("word_count", {"text": "one two"}, key=key).body["data"] == {"words": 2}

@@ -38,6 +38,7 @@ def test_a_secret_is_shown_once_and_a_digest_never(run: Run, tmp_path: Path) -> 
         ("agent", "acme", "billing"),
     ]
     fields = {"id", "role", "tenant", "agent", "user", "persona", "roles"}
+    fields |= {"created", "expires", "last_used"}
     assert all(row.keys() == fields for row in rows)
     listed = run("keys", "list").stdout + run("keys", "list", "--json").stdout
     for hidden in (secret, admin["secret"]):
@@ -74,3 +75,31 @@ def test_a_new_key_does_not_widen_what_its_agent_may_call(run: Run, tmp_path: Pa
     assert run("keys", "add", *FOR_BILLING, "--create").exit_code == 0
     whom = ["--tenant", "acme", "--agent", "billing", "--json"]
     assert as_json(run("tools", "list", *whom)) == []
+
+
+@pytest.mark.req("V3", "V5")
+def test_a_key_is_rotated_and_the_old_one_ends(run: Run, tmp_path: Path) -> None:
+    made = as_json(run("keys", "add", *FOR_BILLING, "--create", "--expires", "30d", "--json"))
+    assert made["expires"] is not None
+    both = as_json(run("keys", "rotate", made["id"], "--overlap", "7d", "--json"))
+    only = as_json(run("keys", "rotate", both["id"], "--overlap", "0", "--json"))
+    assert (both["replaces"], only["replaces"]) == (made["id"], both["id"])
+    told = run("keys", "rotate", both["id"])
+    assert (told.exit_code, "no key" in told.stderr) == (1, True), "it has ended"
+    with Serving(tmp_path) as server:
+        opened = [
+            server.get("/v1/tools", one["secret"]).status == 200 for one in (made, both, only)
+        ]
+        assert opened == [True, False, True]
+    listed = as_json(run("keys", "list", "--json"))
+    assert {row["id"] for row in listed} == {made["id"], only["id"]}
+    assert all(row["last_used"] for row in listed), "written when the server ended"
+    sentence, secret = run("keys", "rotate", only["id"]).stdout.splitlines()
+    assert f"takes the place of {only['id']}" in sentence
+    assert secret.startswith("tg_agent_")
+
+
+@pytest.mark.req("V5")
+def test_an_end_that_is_none_is_told(run: Run) -> None:
+    told = run("keys", "add", *FOR_BILLING, "--create", "--expires", "soon")
+    assert (told.exit_code, "is no time" in told.stderr) == (1, True)

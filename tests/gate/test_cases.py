@@ -31,6 +31,7 @@ from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.testing.decisions import MemoryDecisions
 from toolgate.testing.directory import MemoryDirectory
+from toolgate.sight import Inside
 from toolgate.toolbox import Toolbox
 
 CASES = read_cases()
@@ -91,7 +92,7 @@ class Asked:
         return {spec.name for spec in await self.gate.listing(self.who)}
 
     async def box(self) -> Toolbox:
-        return await Toolbox(self.gate, _nothing_runs, self.who, None).refresh()
+        return await Toolbox(Inside(self.gate, self.who), _nothing_runs, self.who, None).refresh()
 
     def on_record(self) -> list[Decision]:
         return [one for one in self._decisions.made.values() if one.tool == self.case.tool]
@@ -181,8 +182,10 @@ async def it_is_explained(asked: Asked) -> None:
 async def a_toolbox_holds_the_same(asked: Asked) -> None:
     case, box = asked.case, await asked.box()
     assert box.is_available(case.tool) is (case.want != "hide")
-    assert (box.definition(case.tool) is not None) is (case.want != "hide")
+    assert (box.metadata(case.tool) is not None) is (case.want != "hide")
     lacking = {one.name: one for one in box.unavailable()}
+    has_it = box.is_available(case.tool) or case.tool in lacking
+    assert (box.definition(case.tool) is not None) is box.is_tenant_available(case.tool) is has_it
     phase = case.why.split("/")[0]
     assert (case.tool in lacking) is (case.want == "hide" and phase != "registry")
     if case.tool in lacking:

@@ -12,7 +12,7 @@ from toolgate import Caller
 from toolgate.gate import book, registry
 from toolgate.gate.decision import Verdict
 from toolgate.gate.layers import Cascade, cascade
-from toolgate.server import app
+from toolgate.server import app, calls
 from toolgate.server.auth import caller_of
 from toolgate.server.calls import read_call, run_call
 from toolgate.tenancy.keys import Key, Role
@@ -86,10 +86,10 @@ def _believe(monkeypatch: pytest.MonkeyPatch, field: str, claimed: Any) -> None:
     told: dict[str, Any] = {}
     answer = app.App._answer
 
-    async def answered(door: app.App, scope: Any, receive: Any) -> Any:
+    async def answered(door: app.App, scope: Any, receive: Any, key: Any) -> Any:
         if any(name == f"x-{field}".encode() for name, _ in scope["headers"]):
             told[field] = claimed
-        return await answer(door, scope, receive)
+        return await answer(door, scope, receive, key)
 
     def believing(key: Key) -> Caller:
         return msgspec.structs.replace(caller_of(key), **told)
@@ -104,8 +104,8 @@ def _believe(monkeypatch: pytest.MonkeyPatch, field: str, claimed: Any) -> None:
 
     monkeypatch.setattr(app.App, "_answer", answered)
     monkeypatch.setattr(app, "caller_of", believing)
-    monkeypatch.setattr(app, "read_call", read_claim)
-    monkeypatch.setattr(app, "run_call", run_claim)
+    monkeypatch.setattr(calls, "read_call", read_claim)
+    monkeypatch.setattr(calls, "run_call", run_claim)
 
 
 def no_flags(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,9 +44,12 @@ class Asked(NamedTuple):
     of_tenant: bool = True
     house: bool = False
 
+    # Whether it only makes the server look again: nothing is written for it.
+    looks: bool = False
+
     @property
     def changes(self) -> bool:
-        return self.method != "GET"
+        return self.method != "GET" and not self.looks
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -126,6 +129,11 @@ ROUTES = [
     Asked("POST", "calls/{unknown}/settle", {**ACME, "happened": True, "why": "seen"}),
     Asked("POST", "calls/{failed}/again", {**ACME, "why": "mended"}),
     Asked("POST", "undo", {**ACME, "call_id": "{done}", "why": "not wanted"}),
+    Asked("GET", "tools?tenant=acme"),
+    Asked("GET", "tools/ns:pay", of_tenant=False, house=True),
+    Asked("GET", "export?tenant=acme"),
+    Asked("POST", "reload", {}, of_tenant=False, house=True, looks=True),
+    Asked("GET", "health", of_tenant=False, house=True),
 ]
 CHANGES = [asked for asked in ROUTES if asked.changes]
 

@@ -53,8 +53,12 @@ def test_what_the_greeting_shows_runs_when_it_is_pasted(tmp_path: Path) -> None:
         called = orjson.loads(printed(["sh", "-c", after("Call a tool:", shown)]))
         assert called["data"] == {"text": "hello"}
         program = after("From Python:", shown)
-        asked = orjson.loads(printed([sys.executable, "-c", program]))
-        assert asked["data"] == {"text": "hello"}
+        assert printed([sys.executable, "-c", program]) == "{'text': 'hello'}\n"
+        place, header = after("Connect an MCP client:", shown).split("   with the header   ")
+        told = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
+        begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": told}
+        curl = ["curl", "-s", "-H", header, place, "-d", orjson.dumps(begin).decode()]
+        assert orjson.loads(printed(curl))["result"]["serverInfo"]["name"] == "toolgate"
 
 
 def test_a_public_address_stands_beside_the_one_it_is_bound_to(tmp_path: Path) -> None:

@@ -155,6 +155,7 @@ def test_a_problem_of_the_wire_has_the_status_and_sentence_of_the_table(served: 
         "method_not_allowed": served.server.ask("PUT", "/v1/tools", key=key),
         "approval_not_found": served.server.get("/v1/approvals/apr_none", key),
         "misdirected_request": served.server.ask("GET", "/", headers={"Host": "evil.example"}),
+        "forbidden_origin": served.server.ask("GET", "/", headers={"Origin": "http://evil.test"}),
     }
     # What ends before there is a request: tests/server/test_limits.py.
     early = {"malformed_request", "request_timeout", "headers_too_large"}

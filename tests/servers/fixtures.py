@@ -17,18 +17,23 @@ from tests.servers.redis import Redis
 from tests.servers.spicedb import SpiceDB
 
 Server = TypeVar("Server", bound=Process)
+Thing = TypeVar("Thing")
 
 
 def running(kind: Callable[[], Server]) -> Generator[Server]:
     """A server for as long as its fixture lasts; where it is absent, CI fails and others skip."""
+    with needed(kind) as server:
+        yield server
+
+
+def needed(kind: Callable[[], Thing]) -> Thing:
+    """What `make services` brings, or a test that is skipped; in CI, one that fails."""
     try:
-        server = kind()
+        return kind()
     except AbsentError as reason:
         if os.environ.get("TOOLGATE_REQUIRE_SERVICES") == "1":
             pytest.fail(f"required: {reason}", pytrace=False)
         pytest.skip(f"skipped: {reason}")
-    with server:
-        yield server
 
 
 @pytest.fixture(scope="session")

@@ -223,5 +223,5 @@ def test_an_export_can_be_changed_without_changing_the_spec() -> None:
 
 @pytest.mark.req("C3")
 def test_a_format_that_there_is_not_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(ValueError, match="openai, anthropic, mcp, toolgate, prompt"):
+    with pytest.raises(ValueError, match="openai, anthropic, mcp, toolgate, responses, prompt"):
         export([], "gemini")

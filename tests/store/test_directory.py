@@ -12,6 +12,7 @@ from toolgate.tenancy.changes import (
     AddKey,
     AddTenant,
     Change,
+    ExpireKey,
     RevokeKey,
     SetActivation,
     SetAgent,
@@ -250,3 +251,33 @@ async def test_first_keys_are_made_once_however_many_ask(directory: Directory) -
     for key in (await directory.load()).keys.values():
         await directory.put((RevokeKey(key.id),))
     assert await Tenancy(directory).add_first_keys("demo", "assistant") is None
+
+
+@pytest.mark.req("V3")
+async def test_a_key_ends_when_it_is_said_and_no_later(directory: Directory) -> None:
+    key = keys.make(Role.AGENT, tenant="acme", agent="clerk").key
+    await directory.put((ACME, CLERK, AddKey(key)))
+    for at_ns, end_ns in ((900, 900), (500, 500), (700, 500)):
+        await directory.put((ExpireKey(key.id, at_ns),))
+        [held] = (await directory.load()).keys.values()
+        assert held.expires_ns == end_ns
+        assert (held.id, held.created_ns) == (key.id, key.created_ns)
+    await directory.put((RevokeKey(key.id),))
+    for gone in (key.id, "key_none"):
+        with pytest.raises(InvalidRequest, match="no key"):
+            await directory.put((ExpireKey(gone, 1),))
+    [told, *_] = [one for one in await directory.audit() if one.change == "expire_key"]
+    assert (told.tenant, dict(told.details)) == ("acme", {"id": key.id, "at_ns": 700})
+
+
+@pytest.mark.req("V3")
+async def test_the_latest_use_of_a_key_is_kept_and_is_no_change(directory: Directory) -> None:
+    key = keys.make(Role.ADMIN, tenant="acme").key
+    await directory.put((ACME, AddKey(key)))
+    before = await directory.revision()
+    assert await directory.uses() == {}
+    await directory.note_uses({key.id: 200})
+    await directory.note_uses({key.id: 100})
+    assert await directory.uses() == {key.id: 200}
+    assert await directory.revision() == before
+    assert (await directory.load()).keys == {key.digest: key}

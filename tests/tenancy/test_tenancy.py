@@ -187,7 +187,7 @@ async def test_a_mode_or_role_that_there_is_not_is_told_with_those_there_are() -
     odd: Any = "everything"
     with pytest.raises(InvalidRequest, match="all, listed"):
         await tenancy.set_agent("acme", "clerk", odd)
-    with pytest.raises(InvalidRequest, match="admin, tenant_admin, agent"):
+    with pytest.raises(InvalidRequest, match="admin, tenant_admin, operator, approver, agent"):
         await tenancy.add_key(odd, tenant="acme")
     word: Any = "listed"
     await tenancy.set_agent("acme", "clerk", word)

@@ -1,15 +1,14 @@
 """What only administers works also while something cannot be read: it decides about no call."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import TypeVar
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.despite import open_despite
-from toolgate.cli.session import ending, load
+from toolgate.cli.far import Far, Place
+from toolgate.cli.session import at_place, load
 from toolgate.errors import CatalogError
 
 T = TypeVar("T")
@@ -24,8 +23,9 @@ _NO_DEFINITIONS = (
 
 
 def administer(
-    config: Path | None,
+    place: Place,
     work: Callable[[Toolgate], Awaitable[T]],
+    far: Far[T] | None = None,
     *,
     json: bool,
     definitions: bool = False,
@@ -37,12 +37,10 @@ def administer(
 
     async def run() -> T:
         async with AsyncExitStack() as stack:
-            opened = await open_despite(load(config), stack, definitions=definitions)
+            opened = await open_despite(load(place.config), stack, definitions=definitions)
             for problem in opened.problems:
                 is_catalog = isinstance(problem, CatalogError)
                 show.warning(_NO_DEFINITIONS if is_catalog else _NO_POLICIES)
             return await work(opened.gate)
 
-    with ending(json=json):
-        return asyncio.run(run())
-    raise AssertionError("an error always ends the command")
+    return at_place(place, run, far, json=json)

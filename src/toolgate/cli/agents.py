@@ -7,9 +7,11 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.administer import administer
+from toolgate.cli.capsules import capsule_of, capsule_there, capsules_there
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import Why, newcomers, signed
 from toolgate.cli.session import TENANT, Config, Json, Tenant
-from toolgate.cli.state import find
+from toolgate.server.admin.tools import find
 from toolgate.tenancy.capsule import EVERYTHING, Capsule, Mode, NewerMessages
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Agents and their capsules.")
@@ -17,28 +19,23 @@ Name = Annotated[str, typer.Argument(help="The agent's name.")]
 
 
 @app.command("list")
-def list_(config: Config = None, tenant: Tenant = TENANT, json: Json = False) -> None:
+def list_(
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    tenant: Tenant = TENANT,
+    json: Json = False,
+) -> None:
     """The agents of a tenant, and what is switched in their capsules."""
 
     async def work(gate: Toolgate) -> list[dict[str, Any]]:
         capsules = gate.tenancy.world.tenant(tenant).capsules
-        return [
-            {
-                "id": agent,
-                "mode": str(capsule.mode),
-                "newer_messages": str(capsule.newer_messages),
-                "on": sorted(name for name, one in capsule.activations.items() if one.enabled),
-                "off": sorted(name for name, one in capsule.activations.items() if not one.enabled),
-                "asks": {
-                    name: sorted(one.overrides)
-                    for name, one in sorted(capsule.activations.items())
-                    if one.overrides
-                },
-            }
-            for agent, capsule in sorted(capsules.items())
-        ]
+        return [_row(*one) for one in sorted(capsules.items())]
 
-    rows = administer(config, work, json=json)
+    async def far(server: Server) -> list[dict[str, Any]]:
+        return [_row(*one) for one in sorted((await capsules_there(server, tenant)).items())]
+
+    rows = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(rows)
         return
@@ -70,6 +67,8 @@ def set_(
         ),
     ] = None,
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = TENANT,
     why: Why = "",
     json: Json = False,
@@ -85,7 +84,13 @@ def set_(
         capsule = gate.tenancy.world.capsule(tenant, name)
         return capsule, newcomers(before, gate, tenant)
 
-    capsule, notes = administer(config, work, json=json)
+    async def far(server: Server) -> tuple[Capsule, list[str]]:
+        told = await server.put(
+            "agents", name, tenant=tenant, mode=mode, newer_messages=newer, why=why
+        )
+        return capsule_of(told), told.get("notes", [])
+
+    capsule, notes = administer(Place(config, url, key_file), work, far, json=json)
     is_all = capsule.mode is Mode.ALL
     starts = "all that the tenant has" if is_all else "nothing but what is switched on"
     told = f"Agent {name} of {tenant} starts from {starts}."
@@ -111,6 +116,8 @@ def override(
         bool, typer.Option("--approval", metavar="", help="Each call has to be approved.")
     ] = False,
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = TENANT,
     why: Why = "",
     json: Json = False,
@@ -127,7 +134,20 @@ def override(
         await signed(gate, why).activate(tenant, name, tool, enabled=has, overrides=overrides)
         return newcomers(before, gate, tenant, name)
 
-    notes = administer(config, work, json=json)
+    async def far(server: Server) -> list[str]:
+        has = (await capsule_there(server, tenant, name)).has(tool)
+        told = await server.put(
+            "activations",
+            tenant=tenant,
+            agent=name,
+            tool=tool,
+            enabled=has,
+            overrides=overrides,
+            why=why,
+        )
+        return told.get("notes", [])
+
+    notes = administer(Place(config, url, key_file), work, far, json=json)
     more = " and ".join(overrides) or "nothing more than the tool itself"
     told = f"Agent {name} of {tenant} asks with {tool} for {more}."
     found = {"id": name, "tenant": tenant, "tool": tool, "overrides": overrides}
@@ -136,13 +156,34 @@ def override(
 
 @app.command()
 def remove(
-    name: Name, config: Config = None, tenant: Tenant = TENANT, why: Why = "", json: Json = False
+    name: Name,
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    tenant: Tenant = TENANT,
+    why: Why = "",
+    json: Json = False,
 ) -> None:
     """Take an agent off the record, with its capsule and its keys."""
 
     async def work(gate: Toolgate) -> None:
         await signed(gate, why).remove_agent(tenant, name)
 
-    administer(config, work, json=json)
+    async def far(server: Server) -> None:
+        await server.delete("agents", name, tenant=tenant, why=why)
+
+    administer(Place(config, url, key_file), work, far, json=json)
     told = f"Agent {name} of {tenant} is gone, and so are its keys."
     show.told({"id": name, "tenant": tenant, "removed": True}, told, json=json)
+
+
+def _row(agent: str, capsule: Capsule) -> dict[str, Any]:
+    tools = sorted(capsule.activations.items())
+    return {
+        "id": agent,
+        "mode": str(capsule.mode),
+        "newer_messages": str(capsule.newer_messages),
+        "on": [name for name, one in tools if one.enabled],
+        "off": [name for name, one in tools if not one.enabled],
+        "asks": {name: sorted(one.overrides) for name, one in tools if one.overrides},
+    }

@@ -9,6 +9,7 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.administer import administer
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import login
 from toolgate.cli.session import Config, Json
 from toolgate.errors import InvalidRequest
@@ -37,6 +38,8 @@ class Which(StrEnum):
 @app.command("list")
 def list_(
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Annotated[str, typer.Option("--tenant", help="Only of this tenant.")] = "",
     state: Annotated[Which, typer.Option("--state", help="How far they got.")] = Which.WAITING,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, help="At most so many.")] = 50,
@@ -48,7 +51,11 @@ def list_(
     async def work(gate: Toolgate) -> list[dict[str, Any]]:
         return [told(one) for one in await gate.approvals.list(tenant, states=states, limit=limit)]
 
-    rows = administer(config, work, json=json)
+    async def far(server: Server) -> list[dict[str, Any]]:
+        found = await server.ask("GET", "approvals", tenant=tenant, state=state.value, limit=limit)
+        return found["approvals"]
+
+    rows = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(rows)
         return
@@ -72,7 +79,9 @@ def list_(
 
 
 @app.command("show")
-def show_(id_: Id, config: Config = None, json: Json = False) -> None:
+def show_(
+    id_: Id, config: Config = None, url: Url = "", key_file: KeyFile = None, json: Json = False
+) -> None:
     """One of them, with all of its arguments and the code that says they were shown."""
 
     async def work(gate: Toolgate) -> dict[str, Any]:
@@ -81,7 +90,10 @@ def show_(id_: Id, config: Config = None, json: Json = False) -> None:
             raise InvalidRequest(f"There is no approval {id_[:80]!r}. List them to see which.")
         return told(found, whole=True)
 
-    row = administer(config, work, json=json)
+    async def far(server: Server) -> dict[str, Any]:
+        return await server.ask("GET", "approvals", id_)
+
+    row = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(row)
         return
@@ -104,6 +116,8 @@ def approve(
         typer.Option("--seen", help="For long arguments: the code that `show` gives with them."),
     ] = "",
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
     """Agree to this very call, once."""
@@ -111,7 +125,11 @@ def approve(
     async def work(gate: Toolgate) -> dict[str, Any]:
         return told(await gate.approvals.approve(id_, by=login(), reason=reason, seen=seen))
 
-    row = administer(config, work, json=json)
+    async def far(server: Server) -> dict[str, Any]:
+        body = {"reason": reason} | ({"seen": seen} if seen else {})
+        return await server.ask("POST", "approvals", id_, "approve", body=body)
+
+    row = administer(Place(config, url, key_file), work, far, json=json)
     sentence = (
         f"{row['tool']} may run once, with these arguments, until {_moment(row['expires_ns'])}."
     )
@@ -119,13 +137,23 @@ def approve(
 
 
 @app.command()
-def deny(id_: Id, reason: Reason = "", config: Config = None, json: Json = False) -> None:
+def deny(
+    id_: Id,
+    reason: Reason = "",
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
     """Say no to this call."""
 
     async def work(gate: Toolgate) -> dict[str, Any]:
         return told(await gate.approvals.deny(id_, by=login(), reason=reason))
 
-    row = administer(config, work, json=json)
+    async def far(server: Server) -> dict[str, Any]:
+        return await server.ask("POST", "approvals", id_, "deny", body={"reason": reason})
+
+    row = administer(Place(config, url, key_file), work, far, json=json)
     show.told(row, f"{row['tool']} is refused with these arguments.", json=json)
 
 

@@ -1,11 +1,9 @@
 """`toolgate audit`: what is on record, and the proof of it."""
 
-import asyncio
 import json as json_text
 import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -15,7 +13,8 @@ import typer
 from toolgate.bootstrap import Toolgate, audit_trail
 from toolgate.cli import show
 from toolgate.cli.administer import administer
-from toolgate.cli.session import Config, Json, ending, load, usage
+from toolgate.cli.far import KeyFile, Place, Server, Url
+from toolgate.cli.session import Config, Json, at_place, load, usage
 from toolgate.tenancy.audit import Anchor, Proof, Trail
 
 T = TypeVar("T")
@@ -36,6 +35,8 @@ _MOST_CELL = 40
 @app.command("list")
 def list_(
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = "",
     limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, help="At most so many.")] = 50,
     json: Json = False,
@@ -48,7 +49,10 @@ def list_(
             msgspec.structs.asdict(record) | {"details": dict(record.details)} for record in records
         ]
 
-    rows = administer(config, work, json=json)
+    async def far(server: Server) -> list[dict[str, Any]]:
+        return (await server.get("audit", tenant=tenant, limit=limit))["records"]
+
+    rows = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(rows)
         return
@@ -69,13 +73,19 @@ def list_(
 
 
 @app.command()
-def anchor(config: Config = None, tenant: Tenant = "", json: Json = False) -> None:
+def anchor(
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    tenant: Tenant = "",
+    json: Json = False,
+) -> None:
     """Show the newest link of each chain, to be kept where the store's owner cannot write."""
 
     async def work(trail: Trail) -> list[Anchor]:
         return await trail.anchors(tenant or None)
 
-    found = _on_store(config, work, json=json)
+    found = _on_store(Place(config, url, key_file), work, json=json)
     if json:
         show.as_json([msgspec.structs.asdict(one) for one in found])
         return
@@ -85,6 +95,8 @@ def anchor(config: Config = None, tenant: Tenant = "", json: Json = False) -> No
 @app.command()
 def verify(
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = "",
     anchors: Annotated[
         list[str] | None,
@@ -105,7 +117,7 @@ def verify(
     async def work(trail: Trail) -> Proof:
         return await trail.verify(tenant=tenant or None, kept=anchors or ())
 
-    found = _on_store(config, work, json=json)
+    found = _on_store(Place(config, url, key_file), work, json=json)
     if json:
         show.as_json(msgspec.structs.asdict(found) | {"holds": found.holds})
     else:
@@ -125,7 +137,13 @@ def verify(
 
 
 @app.command()
-def export(config: Config = None, tenant: Tenant = "", json: Json = False) -> None:
+def export(
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    tenant: Tenant = "",
+    json: Json = False,
+) -> None:
     """Write records and seals as JSON lines, enough for others to verify."""
 
     lines: list[str] = []
@@ -140,7 +158,7 @@ def export(config: Config = None, tenant: Tenant = "", json: Json = False) -> No
     async def work(trail: Trail) -> None:
         await trail.export(tenant or None, take)
 
-    _on_store(config, work, json=json)
+    _on_store(Place(config, url, key_file), work, json=json)
     if lines:
         show.line("\n".join(lines))
 
@@ -156,11 +174,11 @@ def _short(text: str) -> str:
     return text if len(text) <= _MOST_CELL else f"{text[:_MOST_CELL]}…"
 
 
-def _on_store(config: Path | None, work: Callable[[Trail], Awaitable[T]], *, json: bool) -> T:
+def _on_store(place: Place, work: Callable[[Trail], Awaitable[T]], *, json: bool) -> T:
+    """A proof does not rest on what a server says of itself."""
+
     async def run() -> T:
-        async with audit_trail(load(config)) as trail:
+        async with audit_trail(load(place.config)) as trail:
             return await work(trail)
 
-    with ending(json=json):
-        return asyncio.run(run())
-    raise AssertionError("an error always ends the command")
+    return at_place(place, run, None, json=json)

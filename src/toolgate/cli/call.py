@@ -1,13 +1,15 @@
-"""`toolgate call NAME --args JSON`: one governed call on the local store."""
+"""`toolgate call NAME --args JSON`: one governed call."""
 
 import shlex
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from toolgate.bootstrap import Toolgate
-from toolgate.call import Caller, Output, Turn
+from toolgate.call import NO_CONTEXT, Caller, Output, Turn
 from toolgate.cli import show
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.session import (
     AGENT,
     TENANT,
@@ -16,9 +18,9 @@ from toolgate.cli.session import (
     Json,
     Tenant,
     interrupted,
+    usage,
     with_gate,
 )
-from toolgate.cli.state import unknown
 from toolgate.cli.whom import (
     NO_ROLES,
     Args,
@@ -27,6 +29,7 @@ from toolgate.cli.whom import (
     ReadOnly,
     Roles,
     Session,
+    ToolName,
     User,
     caller_with,
     options_of,
@@ -34,16 +37,20 @@ from toolgate.cli.whom import (
 )
 from toolgate.errors import PermissionDenied, ToolNotFound
 from toolgate.executor.bare import bare
+from toolgate.server.admin.tools import unknown
 from toolgate.spec.tool import ToolSpec
 
+_FAR = "Stopped. The server goes on with what has begun; what became of it: toolgate ledger list"
 app = typer.Typer(add_completion=False, help="Call a tool.")
 
 
 @app.command()
 def call(
-    name: Annotated[str, typer.Argument(help="The tool's name.")],
+    name: ToolName,
     args: Args = "{}",
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = TENANT,
     agent: Agent = AGENT,
     user: User = "",
@@ -75,6 +82,9 @@ def call(
         no_web=no_web,
         json=json,
     )
+    place = Place(config, url, key_file)
+    if place.is_far:
+        _only_the_key(caller, json=json)
     begun: list[ToolSpec] = []
     alone: list[Any] = []
 
@@ -100,10 +110,25 @@ def call(
             alone.append(bare(output))
         return output
 
+    async def far(server: Server) -> Output:
+        context = {"read_only": read_only, "no_web": no_web}
+        asked = {
+            "tool": name,
+            "args": given,
+            "turn": {"group": turn} if turn else None,
+            "session": session or None,
+            "context": context if any(context.values()) else None,
+            "idempotency_key": idempotency_key,
+            "wait_s": wait,
+        }
+        body = {field: value for field, value in asked.items() if value is not None}
+        return _output(await server.ask("POST", "call", body=body), alone)
+
     try:
-        output = with_gate(config, work, json=json)
+        output = with_gate(place, work, far, json=json)
     except KeyboardInterrupt:
-        raise interrupted(_how_it_stands(begun), json=json) from None
+        told = _FAR if place.is_far else _how_it_stands(begun)
+        raise interrupted(told, json=json) from None
     if json:
         show.as_json(alone[0] if alone else output.to_machine())
     else:
@@ -112,6 +137,26 @@ def call(
             show.line(note)
     if not output.ok:
         raise typer.Exit(1)
+
+
+def _output(told: Any, alone: list[Any]) -> Output:
+    try:
+        return msgspec.convert(told, Output)
+    except msgspec.ValidationError:
+        # A server that is set to answer with bare results.
+        alone.append(told)
+        return Output(status="success", data=told)
+
+
+def _only_the_key(caller: Caller, *, json: bool) -> None:
+    """To a server the key says who calls; what would be ignored is refused."""
+    claimed = msgspec.structs.replace(caller, session="", context=NO_CONTEXT)
+    if claimed != Caller(tenant=TENANT, agent=AGENT):
+        raise usage(
+            "With --url the key says who calls: leave --tenant, --agent, --user, --persona and "
+            "--role out, or use a key of that agent.",
+            json=json,
+        )
 
 
 def _what_to_do(output: Output, caller: Caller) -> list[str]:

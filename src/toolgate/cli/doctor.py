@@ -7,14 +7,18 @@ import sys
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import NamedTuple
 
+import msgspec
 import typer
 
 from toolgate.bootstrap import Toolgate, store_state
 from toolgate.call import Caller
 from toolgate.cli import show
+from toolgate.cli.around import around
 from toolgate.cli.despite import open_despite
+from toolgate.cli.examined import examined
+from toolgate.cli.far import KeyFile, Place, Url
+from toolgate.cli.finding import Finding, of_engine, of_sources
 from toolgate.cli.session import AGENT, TENANT, Config, Json, load
 from toolgate.errors import CallRefused, ToolgateError
 from toolgate.settings.settings import Settings
@@ -24,13 +28,6 @@ app = typer.Typer(add_completion=False, help="Check every part and say what to d
 _OWN = frozenset({"file", "http"})
 _MOST_NAMED = 20
 _PARTS: Mapping[str, str] = {"invalid_policy": "policy", "settings_invalid": "settings"}
-_ENGINES: Mapping[str, str] = {
-    "rego": "policy",
-    "opa": "policy",
-    "store": "relations",
-    "spicedb": "relations",
-    "redis": "cache",
-}
 # To open these would make or change them, and who only asks how things are wants neither.
 _LEFT_ALONE = {
     "empty": "not made yet; the first start makes it",
@@ -38,24 +35,19 @@ _LEFT_ALONE = {
 }
 
 
-class Finding(NamedTuple):
-    """One part: its name, whether it is fine, and the sentence."""
-
-    part: str
-    fine: bool
-    says: str
-
-
 @app.command()
-def doctor(config: Config = None, json: Json = False) -> None:
+def doctor(
+    config: Config = None, url: Url = "", key_file: KeyFile = None, json: Json = False
+) -> None:
     """Check every part and say what to do."""
-    findings = list(_examined(config))
+    place = Place(config, url, key_file)
+    findings = asyncio.run(examined(place)) if place.is_far else list(_examined(config))
     if json:
         show.as_json([finding._asdict() for finding in findings])
     else:
         for finding in findings:
-            mark = "ok  " if finding.fine else "BAD "
-            show.line(f"{mark} {finding.part:10} {finding.says}")
+            mark = show.coloured("ok  ", 32) if finding.fine else show.coloured("BAD ", 31)
+            show.line(f"{mark} {finding.part:11} {finding.says}")
     if not all(finding.fine for finding in findings):
         raise typer.Exit(1)
 
@@ -94,6 +86,7 @@ async def _opened(settings: Settings) -> list[Finding]:
         tenants = show.count(len(world.tenants), "tenant")
         broken = {_failed(problem).part for problem in problems}
         keys = "on record" if world.keys else "none yet; the first `toolgate serve` makes them"
+        beside = await around(settings, is_new=bool(store))
         return [
             Finding("store", True, store or f"up to date; {tenants}"),
             *map(_failed, problems),
@@ -101,6 +94,7 @@ async def _opened(settings: Settings) -> list[Finding]:
             *[finding async for finding in _tools(gate) if "catalog" not in broken],
             *[finding async for finding in _engines(gate, settings) if finding.part not in broken],
             *([] if store else [Finding("keys", True, keys)]),
+            *beside,
         ]
 
 
@@ -109,23 +103,17 @@ async def _engines(gate: Toolgate, settings: Settings) -> AsyncGenerator[Finding
     with contextlib.suppress(CallRefused):
         await gate.discover(Caller(tenant=TENANT, agent=AGENT))
     for health in gate.gate.health():
-        part = _ENGINES.get(health.engine, "engine")
-        says = f"{health.engine}: "
-        if not health.ok:
-            kept = "; the last good policy stays" if part == "policy" and health.serves else ""
-            says += f"{' '.join(health.problem.split())}{kept}"
-        else:
-            says += f"revision {health.revision}" if health.revision else "answers"
-        if part == "policy" and settings.policy.mode == "observe":
-            says += "; it only observes: what it would refuse passes"
-        yield Finding(part, health.ok, says)
+        found = of_engine(health)
+        if found.part == "policy" and settings.policy.mode == "observe":
+            says = f"{found.says}; it only observes: what it would refuse passes"
+            found = found._replace(says=says)
+        yield found
 
 
 async def _tools(gate: Toolgate) -> AsyncGenerator[Finding]:
     """Where they come from, and whether they run: one of one's own has to; a built-in may wait."""
-    for health in gate.catalog.health():
-        told = health.problem or show.count(health.tools, "tool")
-        yield Finding("source", health.ok, f"{health.source}: {told}")
+    for found in of_sources(map(msgspec.structs.asdict, gate.catalog.health())):
+        yield found
     snapshot = gate.catalog.current
     own = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind in _OWN]
     ready = len(snapshot.specs) - len(snapshot.unusable)

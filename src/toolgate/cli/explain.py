@@ -1,13 +1,12 @@
 """`toolgate explain NAME --agent A`: every phase's verdict, and what would change it."""
 
-from typing import Annotated
-
 import msgspec
 import typer
 
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.session import AGENT, TENANT, Agent, Config, Json, Tenant, with_gate
 from toolgate.cli.whom import (
     NO_ROLES,
@@ -17,9 +16,11 @@ from toolgate.cli.whom import (
     ReadOnly,
     Roles,
     Session,
+    ToolName,
     User,
     caller_with,
     parse_args,
+    query_of,
 )
 from toolgate.gate.decision import Explanation
 
@@ -28,8 +29,10 @@ app = typer.Typer(add_completion=False, help="Say why an agent may, or may not, 
 
 @app.command()
 def explain(
-    name: Annotated[str, typer.Argument(help="The tool's name.")],
+    name: ToolName,
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = TENANT,
     agent: Agent = AGENT,
     user: User = "",
@@ -58,7 +61,12 @@ def explain(
     async def work(gate: Toolgate) -> Explanation:
         return await gate.explain(name, caller=caller, args=given)
 
-    found = with_gate(config, work, json=json)
+    async def far(server: Server) -> Explanation:
+        asked = query_of(caller) | ({} if given is None else {"args": args})
+        told = await server.ask("GET", "tools", name, "explain", **asked)
+        return msgspec.convert(told, Explanation)
+
+    found = with_gate(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(msgspec.to_builtins(found) | {"remedies": found.remedies})
     else:

@@ -1,6 +1,7 @@
-"""`toolgate init`: a settings file, a tool file and the function it names, ready to run."""
+"""`toolgate init`: settings, a tool file and the function it names, and a policy, ready to run."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -9,15 +10,20 @@ import typer
 from toolgate.cli import show
 from toolgate.cli.session import Json, usage
 
-app = typer.Typer(add_completion=False, help="Write a toolgate.toml and an example tool here.")
+app = typer.Typer(
+    add_completion=False, help="Write a toolgate.toml, an example tool and a policy here."
+)
 
 SETTINGS = """\
-# Every key can also come from the environment: TOOLGATE_SERVER__PORT=8800
+# What is commented out is how it is without. Every key can also come from the environment, which
+# wins: TOOLGATE_SERVER__PORT=8800. Secrets are named by environment variable, never written here.
+# All keys: docs/reference/settings.md. What is wrong, and what to do: toolgate doctor
 
 [server]
 # host = "127.0.0.1"        # beyond this machine only together with public_url
 # port = 8700
-# public_url = ""
+# public_url = ""           # the address that callers use
+# drain = 30                # seconds that calls get to finish when the server is told to end
 
 [store]
 # url = "sqlite:///.toolgate/toolgate.db"     # or postgresql://… by TOOLGATE_STORE__URL
@@ -26,6 +32,9 @@ SETTINGS = """\
 # path = "policies"         # the folder with your Rego files
 # mode = "enforce"          # or "observe": what it would refuse is recorded, and passes
 
+[relations]
+# engine = "off"            # or "store", or "spicedb" with url and token_env
+
 [tools]
 # files = ["tools/*.yaml", "tools/*.yml", "tools/*.json"]
 # urls = []                 # endpoints that answer with a tool file
@@ -33,6 +42,24 @@ SETTINGS = """\
 
 [toolbox]
 # default_timeout = 30      # seconds a call may take
+
+[approvals]
+# mode = "unsafe_only"      # when a person is asked; or "always", or "never"
+
+[limits]
+# tenant = ""               # the most calls of a tenant in a time: "600/minute"
+# concurrency = 64          # calls of one provider that run at a time
+
+[cache]
+# url = ""                  # redis://… where several nodes serve together
+
+[events]
+# url = ""                  # a webhook that is told what happens; needs secret_env
+
+[telemetry]
+# metrics = true            # numbers at /metrics
+# traces = ""               # an OTLP address
+# log = "text"              # or "json"
 """
 
 TOOL_FILE = """\
@@ -61,7 +88,43 @@ def word_count(text: str) -> dict[str, int]:
     return {"words": len(text.split())}
 '''
 
-FILES = {"toolgate.toml": SETTINGS, "tools/example.yaml": TOOL_FILE, "my_tools.py": MODULE}
+POLICY = """\
+# Rules take away: what tools, flags, capsules and layers leave is allowed. `toolgate policy test`
+# runs the cases beside this file; `toolgate explain NAME` says which rule decides.
+package toolgate
+
+deny contains reason if {
+	input.caller.persona == "guest"
+	input.tool.effect != "pure"
+	reason := {
+		"reason": "guests may only use tools that change nothing",
+		"remedy": "call with another persona",
+	}
+}
+"""
+
+CASES = """\
+- note: a guest reads
+  caller: {persona: guest}
+  tool: {name: word_count, effect: pure}
+  want: allow
+
+- note: a guest changes nothing
+  caller: {persona: guest}
+  tool: {name: send_mail, effect: irreversible}
+  want: deny
+  why: guests may only use tools that change nothing
+"""
+
+FILES = {
+    "toolgate.toml": SETTINGS,
+    "tools/example.yaml": TOOL_FILE,
+    "my_tools.py": MODULE,
+    "policies/example.rego": POLICY,
+    "policies/example_cases.yaml": CASES,
+}
+_ARGS = '{"text": "one two three"}'
+_FOLDERS = ("tools", "policies")
 
 
 @app.command()
@@ -69,10 +132,10 @@ def init(
     folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path(),
     json: Json = False,
 ) -> None:
-    """Write a toolgate.toml and an example tool here."""
+    """Write a toolgate.toml, an example tool and a policy here."""
     # A link counts also when it leads nowhere: what it names is not ours to write.
     there = [name for name in FILES if os.path.lexists(folder / name)]
-    there += ["tools"] if (folder / "tools").is_symlink() else []
+    there += [name for name in _FOLDERS if (folder / name).is_symlink()]
     if there:
         raise usage(f"{', '.join(there)} exists already; nothing was written.", json=json)
     for name, text in FILES.items():
@@ -87,7 +150,9 @@ def init(
         show.as_json({"written": list(FILES)})
         return
     show.line(f"Wrote {', '.join(FILES)}.")
-    show.line('Try it:  toolgate call word_count --args \'{"text": "one two three"}\'')
+    into = "" if folder == Path() else f"cd {shlex.quote(str(folder))}\n"
+    show.line(f"Try it:\n{into}toolgate call word_count --args '{_ARGS}'")
+    show.line("Then:\ntoolgate serve --reload")
 
 
 def _unfollowed(path: str, flags: int) -> int:

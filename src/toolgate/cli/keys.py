@@ -4,19 +4,29 @@ from typing import Annotated, Any
 
 import typer
 
+from toolgate import clock
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.administer import administer
+from toolgate.cli.capsules import capsules_there
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import Why, signed
 from toolgate.cli.session import Config, Json, usage
 from toolgate.errors import InvalidRequest
-from toolgate.tenancy.keys import FreshKey, Key, Role
+from toolgate.tenancy import lasting
+from toolgate.tenancy.keys import WITHOUT_AGENT, Key, Role
 from toolgate.tenancy.layer import roles_of
 from toolgate.tenancy.roster import strangers
 from toolgate.tenancy.tenancy import Tenancy
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Make, list and revoke keys.")
-_COLUMNS = ("id", "role", "tenant", "agent", "user", "persona", "roles")
+_COLUMNS = (
+    *("id", "role", "tenant", "agent", "user", "persona", "roles", "created", "expires"),
+    "last_used",
+)
+Expires = Annotated[
+    str, typer.Option("--expires", help="When it ends: 24h, 30d, or a moment. Else never.")
+]
 
 
 @app.command()
@@ -25,7 +35,8 @@ def add(
         Role,
         typer.Option(
             "--role",
-            help="An agent calls tools; a tenant_admin runs one tenant, an admin all of them.",
+            help="An agent calls tools; an approver decides what they ask, an operator looks "
+            "after what they did, a tenant_admin runs one tenant, an admin all of them.",
         ),
     ],
     tenant: Annotated[str, typer.Option("--tenant", help="The tenant it speaks for.")],
@@ -38,20 +49,23 @@ def add(
         list[str] | None,
         typer.Option("--has-role", help="A role whose layers hold for it; can be repeated."),
     ] = None,
+    expires: Expires = "",
     create: Annotated[
         bool, typer.Option("--create", metavar="", help="Put the tenant and agent on record first.")
     ] = False,
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     why: Why = "",
     json: Json = False,
 ) -> None:
     """Make a key and show its secret, this once."""
     if role is Role.AGENT and not agent:
         raise usage("An agent's key names its agent: add --agent NAME.", json=json)
-    if role is Role.TENANT_ADMIN and agent:
-        raise usage("A tenant_admin's key names no agent: leave --agent out.", json=json)
+    if role in WITHOUT_AGENT and agent:
+        raise usage(f"The key of a {role} names no agent: leave --agent out.", json=json)
 
-    async def work(gate: Toolgate) -> tuple[FreshKey, list[str]]:
+    async def work(gate: Toolgate) -> tuple[dict[str, Any], list[str]]:
         tenancy = signed(gate, why)
         if create:
             await _put_on_record(tenancy, tenant, agent)
@@ -63,6 +77,7 @@ def add(
                 user=user,
                 persona=persona,
                 roles=has_role or (),
+                expires=expires,
             )
         except InvalidRequest as error:
             if not create:
@@ -70,40 +85,103 @@ def add(
             raise
         world = gate.tenancy.world
         known = roles_of(world.everyone.layers) | roles_of(world.tenant(tenant).layers)
-        return fresh, strangers(fresh.key.roles, known)
+        return _row(fresh.key, 0) | {"secret": fresh.secret}, strangers(fresh.key.roles, known)
 
-    fresh, notes = administer(config, work, json=json)
+    async def far(server: Server) -> tuple[dict[str, Any], list[str]]:
+        if create:
+            await _put_on_record_there(server, tenant, agent, why)
+        told = await server.post(
+            "keys",
+            role=role,
+            tenant=tenant,
+            agent=agent,
+            user=user,
+            persona=persona,
+            roles=has_role or [],
+            expires=expires,
+            why=why,
+        )
+        return told, told.pop("notes", [])
+
+    fresh, notes = administer(Place(config, url, key_file), work, far, json=json)
     # Beside the answer, whose last line is the secret.
     for note in notes:
         show.warning(note)
     if json:
-        show.as_json(_row(fresh.key) | {"secret": fresh.secret})
+        show.as_json(fresh)
         return
     whose = f"agent {agent} of {tenant}" if agent else f"tenant {tenant}"
-    show.line(f"{fresh.key.id} is a key of {whose}. Its secret is shown this once; keep it:")
-    show.line(fresh.secret)
+    show.line(f"{fresh['id']} is a key of {whose}. Its secret is shown this once; keep it:")
+    show.line(fresh["secret"])
 
 
 @app.command("list")
-def list_(config: Config = None, json: Json = False) -> None:
+def list_(
+    config: Config = None, url: Url = "", key_file: KeyFile = None, json: Json = False
+) -> None:
     """The keys that open something."""
 
     async def work(gate: Toolgate) -> list[dict[str, Any]]:
-        held = [key for key in gate.tenancy.world.keys.values() if not key.revoked]
-        return [_row(key) for key in sorted(held, key=lambda key: (key.tenant, key.agent, key.id))]
+        now_ns, uses = clock.unix_ns(), await gate.tenancy.uses.known()
+        held = [key for key in gate.tenancy.world.keys.values() if not key.is_over(now_ns)]
+        held.sort(key=lambda key: (key.tenant, key.agent, key.id))
+        return [_row(key, uses.get(key.id, 0)) for key in held]
 
-    rows = administer(config, work, json=json)
+    async def far(server: Server) -> list[dict[str, Any]]:
+        return await server.each("keys")
+
+    rows = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(rows)
     else:
         shown = [row | {"roles": ", ".join(row["roles"])} for row in rows]
-        show.table(_COLUMNS, [[row[column] for column in _COLUMNS] for row in shown])
+        show.table(_COLUMNS, [[row[column] or "" for column in _COLUMNS] for row in shown])
+
+
+@app.command()
+def rotate(
+    id: Annotated[str, typer.Argument(help="The key's id, as toolgate keys list shows it.")],  # noqa: A002
+    overlap: Annotated[
+        str, typer.Option("--overlap", help="How long the old secret still opens: 0, 30m, 1h, 7d.")
+    ] = "1h",
+    expires: Annotated[
+        str, typer.Option("--expires", help="When the new one ends; else it lasts as the old one.")
+    ] = "",
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Make another secret for the same holder; the old one opens for a while, then nothing."""
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        fresh = await signed(gate, why).rotate_key(id, overlap=overlap, expires=expires)
+        old = next((key for key in gate.tenancy.world.keys.values() if key.id == id), None)
+        until = lasting.shown(old.expires_ns) if old is not None else None
+        told = _row(fresh.key, 0) | {"secret": fresh.secret}
+        return told | {"replaces": id, "replaced_until": until}
+
+    async def far(server: Server) -> dict[str, Any]:
+        return await server.post("keys", id, "rotate", overlap=overlap, expires=expires, why=why)
+
+    fresh = administer(Place(config, url, key_file), work, far, json=json)
+    if json:
+        show.as_json(fresh)
+        return
+    show.line(
+        f"{fresh['id']} takes the place of {id}, which opens until {fresh['replaced_until']}. "
+        "Its secret is shown this once; keep it:"
+    )
+    show.line(fresh["secret"])
 
 
 @app.command()
 def revoke(
     id: Annotated[str, typer.Argument(help="The key's id, as toolgate keys list shows it.")],  # noqa: A002
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     why: Why = "",
     json: Json = False,
 ) -> None:
@@ -112,7 +190,10 @@ def revoke(
     async def work(gate: Toolgate) -> None:
         await signed(gate, why).revoke_key(id)
 
-    administer(config, work, json=json)
+    async def far(server: Server) -> None:
+        await server.delete("keys", id, why=why)
+
+    administer(Place(config, url, key_file), work, far, json=json)
     show.told({"id": id, "revoked": True}, f"{id} opens nothing any more.", json=json)
 
 
@@ -124,7 +205,14 @@ async def _put_on_record(tenancy: Tenancy, tenant: str, agent: str) -> None:
         await tenancy.add_tenant(tenant)
 
 
-def _row(key: Key) -> dict[str, Any]:
+async def _put_on_record_there(server: Server, tenant: str, agent: str, why: str) -> None:
+    if agent and agent not in await capsules_there(server, tenant):
+        await server.put("agents", agent, tenant=tenant, why=why)
+    elif not agent:
+        await server.put("tenants", tenant, why=why)
+
+
+def _row(key: Key, used_ns: int) -> dict[str, Any]:
     return {
         "id": key.id,
         "role": str(key.role),
@@ -133,4 +221,7 @@ def _row(key: Key) -> dict[str, Any]:
         "user": key.user,
         "persona": key.persona,
         "roles": list(key.roles),
+        "created": lasting.shown(key.created_ns),
+        "expires": lasting.shown(key.expires_ns),
+        "last_used": lasting.shown(used_ns),
     }

@@ -8,10 +8,11 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.administer import administer
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import AGAIN, NO_LIST, Everywhere, Why, newcomers, signed, whole
 from toolgate.cli.session import Config, Json
-from toolgate.cli.state import find
 from toolgate.errors import InvalidRequest
+from toolgate.server.admin.tools import find
 from toolgate.tenancy import roster
 from toolgate.tenancy.layer import Layer, Layers
 
@@ -29,7 +30,9 @@ Reason = Annotated[str, typer.Option("--reason", help="Shown to whoever asks why
 
 
 @app.command("list")
-def list_(config: Config = None, json: Json = False) -> None:
+def list_(
+    config: Config = None, url: Url = "", key_file: KeyFile = None, json: Json = False
+) -> None:
     """Every layer."""
 
     async def work(gate: Toolgate) -> list[dict[str, Any]]:
@@ -39,7 +42,10 @@ def list_(config: Config = None, json: Json = False) -> None:
             found += _rows(tenant, world.tenants[tenant].layers)
         return found
 
-    rows = administer(config, work, json=json)
+    async def far(server: Server) -> list[dict[str, Any]]:
+        return await server.each("layers")
+
+    rows = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(rows)
         return
@@ -68,6 +74,8 @@ def set_(
     tenant: Everywhere = "",
     reason: Reason = "",
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     why: Why = "",
     json: Json = False,
 ) -> None:
@@ -80,7 +88,11 @@ def set_(
         unheard = roster.unheard(layer.allow or (), gate.catalog.current.specs)
         return [*newcomers(before, gate, tenant), *unheard]
 
-    notes = administer(config, work, json=json)
+    async def far(server: Server) -> list[str]:
+        fields = msgspec.to_builtins(layer) | {"role": role, "tenant": tenant, "why": why}
+        return (await server.put("layers", name, **fields)).get("notes", [])
+
+    notes = administer(Place(config, url, key_file), work, far, json=json)
     told = f"Layer {name} of {_whom(role, tenant)} is written."
     show.told(_row(tenant, role, name, layer), told, json=json, notes=notes)
 
@@ -92,6 +104,8 @@ def permit(
     role: Role = "",
     tenant: Everywhere = "",
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     why: Why = "",
     json: Json = False,
 ) -> None:
@@ -99,16 +113,24 @@ def permit(
 
     async def work(gate: Toolgate) -> Layer:
         find(gate, tool)
-        layer = _layer(gate, tenant, role, name)
-        wider = msgspec.structs.replace(
-            layer,
-            allow=None if layer.allow is None else tuple(dict.fromkeys((*layer.allow, tool))),
-            deny=tuple(one for one in layer.deny if one != tool),
-        )
+        wider = _wider(_layer(gate, tenant, role, name), tool)
         await signed(gate, why).set_layer(name, wider, role=role, tenant=tenant)
         return wider
 
-    layer = administer(config, work, json=json)
+    async def far(server: Server) -> Layer:
+        await server.get("tools", tool)
+        rows = await server.each("layers", tenant=tenant)
+        kept = {
+            (row["role"], row["name"]): msgspec.convert(row, Layer)
+            for row in rows
+            if row["tenant"] == tenant
+        }
+        wider = _wider(_named(kept, tenant, role, name), tool)
+        fields = msgspec.to_builtins(wider) | {"role": role, "tenant": tenant, "why": why}
+        await server.put("layers", name, **fields)
+        return wider
+
+    layer = administer(Place(config, url, key_file), work, far, json=json)
     told = f"Layer {name} of {_whom(role, tenant)} leaves {tool}"
     sets = [one for one in layer.deny if ":" in one or "*" in one]
     told += f", unless it is among {', '.join(sets)}." if sets else "."
@@ -121,6 +143,8 @@ def remove(
     role: Role = "",
     tenant: Everywhere = "",
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     why: Why = "",
     json: Json = False,
 ) -> None:
@@ -130,7 +154,10 @@ def remove(
         _layer(gate, tenant, role, name)
         await signed(gate, why).set_layer(name, None, role=role, tenant=tenant)
 
-    administer(config, work, json=json)
+    async def far(server: Server) -> None:
+        await server.delete("layers", name, role=role, tenant=tenant, why=why)
+
+    administer(Place(config, url, key_file), work, far, json=json)
     told = f"Layer {name} of {_whom(role, tenant)} is gone."
     show.told({"name": name, "role": role, "tenant": tenant, "removed": True}, told, json=json)
 
@@ -139,6 +166,10 @@ def _layer(gate: Toolgate, tenant: str, role: str, name: str) -> Layer:
     """The layer of this name; a misspelt one would be believed to be gone."""
     world = gate.tenancy.world
     layers = world.tenant(tenant).layers if tenant else world.everyone.layers
+    return _named(layers, tenant, role, name)
+
+
+def _named(layers: Layers, tenant: str, role: str, name: str) -> Layer:
     layer = layers.get((role, name))
     if layer is None:
         raise InvalidRequest(
@@ -146,6 +177,14 @@ def _layer(gate: Toolgate, tenant: str, role: str, name: str) -> Layer:
             "See which there are: toolgate layers list"
         )
     return layer
+
+
+def _wider(layer: Layer, tool: str) -> Layer:
+    return msgspec.structs.replace(
+        layer,
+        allow=None if layer.allow is None else tuple(dict.fromkeys((*layer.allow, tool))),
+        deny=tuple(one for one in layer.deny if one != tool),
+    )
 
 
 def _whom(role: str, tenant: str) -> str:

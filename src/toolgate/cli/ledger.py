@@ -10,6 +10,7 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.administer import administer
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import login
 from toolgate.cli.session import TENANT, Config, Json, Tenant, usage, with_gate
 from toolgate.errors import CallNotFound
@@ -45,6 +46,8 @@ class Happened(StrEnum):
 @app.command("list")
 def list_(
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = TENANT,
     turn: Turn = "",
     chain: Chain = "",
@@ -70,7 +73,21 @@ def list_(
     async def work(gate: Toolgate) -> list[dict[str, Any]]:
         return [shown.summary(entry) for entry in await gate.ledger.search(which)]
 
-    rows = administer(config, work, json=json)
+    async def far(server: Server) -> list[dict[str, Any]]:
+        found = await server.get(
+            "calls",
+            tenant=tenant,
+            turn_group=turn,
+            chain=chain,
+            tool=tool,
+            agent=agent,
+            state=state,
+            before=before,
+            limit=limit,
+        )
+        return found["calls"]
+
+    rows = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(rows)
         return
@@ -99,7 +116,14 @@ def list_(
 
 
 @app.command("show")
-def show_(call_id: Id, config: Config = None, tenant: Tenant = TENANT, json: Json = False) -> None:
+def show_(
+    call_id: Id,
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    tenant: Tenant = TENANT,
+    json: Json = False,
+) -> None:
     """All that is on record of one call, and of those that ran it again or took it back."""
 
     async def work(gate: Toolgate) -> dict[str, Any]:
@@ -111,7 +135,10 @@ def show_(call_id: Id, config: Config = None, tenant: Tenant = TENANT, json: Jso
         )
         return shown.whole(entry) | {"linked": [shown.summary(one) for one in linked]}
 
-    row = administer(config, work, json=json)
+    async def far(server: Server) -> dict[str, Any]:
+        return await server.get("calls", call_id, tenant=tenant)
+
+    row = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(row)
         return
@@ -135,6 +162,8 @@ def undo(
     turn: Turn = "",
     chain: Chain = "",
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = TENANT,
     json: Json = False,
 ) -> None:
@@ -153,7 +182,12 @@ def undo(
         )
         return report.to_machine()
 
-    report = with_gate(config, work, json=json)
+    async def far(server: Server) -> dict[str, Any]:
+        what = {"call_id": call_id, "turn_group": turn, "chain": chain}
+        named = {field: value for field, value in what.items() if value}
+        return await server.post("undo", tenant=tenant, why=why, **named)
+
+    report = with_gate(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(report)
     elif not report["items"]:
@@ -177,6 +211,8 @@ def settle(
     outcome: Annotated[Happened, typer.Argument(help="What became of it.")],
     why: Why,
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = TENANT,
     json: Json = False,
 ) -> None:
@@ -187,7 +223,13 @@ def settle(
         entry = await gate.settling.settle(tenant, call_id, happened=happened, who=login(), why=why)
         return shown.summary(entry)
 
-    row = administer(config, work, json=json)
+    async def far(server: Server) -> dict[str, Any]:
+        happened = outcome is Happened.YES
+        return await server.post(
+            "calls", call_id, "settle", tenant=tenant, happened=happened, why=why
+        )
+
+    row = administer(Place(config, url, key_file), work, far, json=json)
     show.told(row, f"{row['tool']} ({row['call_id']}) is {row['state']} now.", json=json)
 
 
@@ -196,6 +238,8 @@ def again(
     call_id: Id,
     why: Why,
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = TENANT,
     json: Json = False,
 ) -> None:
@@ -205,7 +249,10 @@ def again(
         output = await gate.settling.again(tenant, call_id, who=login(), why=why)
         return output.to_machine()
 
-    output = with_gate(config, work, json=json)
+    async def far(server: Server) -> dict[str, Any]:
+        return await server.post("calls", call_id, "again", tenant=tenant, why=why)
+
+    output = with_gate(Place(config, url, key_file), work, far, json=json)
     show.told(output, f"It ran again as {output['call_id']}: {output['status']}.", json=json)
     if not output["ok"]:
         raise typer.Exit(1)

@@ -9,6 +9,7 @@ from typer.core import TyperCommand
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.administer import administer
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import Everywhere, InTenant, Why, need, signed
 from toolgate.cli.session import Config, Json, usage
 from toolgate.spec.cost import plain
@@ -36,24 +37,38 @@ class Amounts(TyperCommand):
 
 
 @app.command("list")
-def list_(config: Config = None, tenant: Everywhere = "", json: Json = False) -> None:
+def list_(
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    tenant: Everywhere = "",
+    json: Json = False,
+) -> None:
     """The limits and budgets that operators gave."""
 
     async def work(gate: Toolgate) -> list[dict[str, object]]:
         world = gate.tenancy.world
         rows: list[dict[str, object]] = []
-        places = [("", world.everyone.rates), *((n, t.rates) for n, t in world.tenants.items())]
+        tenants = sorted(world.tenants.items())
+        places = [("", world.everyone.rates), *((name, part.rates) for name, part in tenants)]
         for name, rates in places:
-            for (persona, tool), limit in rates.items():
-                row = {"tenant": name, "persona": persona, "tool": tool, "metric": ""}
-                rows.append({**row, "most": limit.calls, "per": limit.per})
-        for name, part in world.tenants.items():
+            for (persona, tool), limit in sorted(rates.items()):
+                rows.append(_row(name, persona, tool, {"calls": limit.calls, "per": limit.per}))
+        for name, part in sorted(world.tenants.items()):
             for metric, most in part.budgets.items():
-                row = {"tenant": name, "persona": "", "tool": "", "metric": metric}
-                rows.append({**row, "most": plain(most), "per": "month"})
+                rows.append(_budget(name, metric, plain(most)))
         return [row for row in rows if not tenant or row["tenant"] in {"", tenant}]
 
-    rows = administer(config, work, json=json)
+    async def far(server: Server) -> list[dict[str, object]]:
+        rates = await server.each("limits", tenant=tenant)
+        budgets = (await server.get("budgets", tenant=tenant))["tenants"]
+        rows = [_row(one["tenant"], one["persona"], one["tool"], one) for one in rates]
+        for name, part in budgets.items():
+            for metric, most in part["budgets"].items():
+                rows.append(_budget(name, metric, most))
+        return rows
+
+    rows = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(rows)
         return
@@ -77,6 +92,8 @@ def list_(config: Config = None, tenant: Everywhere = "", json: Json = False) ->
 def rate(
     limit: Annotated[str, typer.Argument(help="Such as 600/minute; none takes it away.")],
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Everywhere = "",
     persona: Annotated[str, typer.Option("--persona", help="Only of this persona.")] = "",
     tool: Annotated[str, typer.Option("--tool", help="Only of this tool.")] = "",
@@ -91,7 +108,10 @@ def rate(
             need(gate.tenancy.world, tenant)
         await signed(gate, why).set_rate_limit(given, tenant=tenant, persona=persona, tool=tool)
 
-    administer(config, work, json=json, definitions=bool(tool))
+    async def far(server: Server) -> None:
+        await server.put("limits", limit=given, tenant=tenant, persona=persona, tool=tool, why=why)
+
+    administer(Place(config, url, key_file), work, far, json=json, definitions=bool(tool))
     whose = f"tenant {tenant}" if tenant else "each tenant"
     parts = (f"tool {tool}" if tool else "", f"persona {persona}" if persona else "", whose)
     whose = " of ".join(part for part in parts if part)
@@ -106,6 +126,8 @@ def budget(
     most: Annotated[str, typer.Argument(help="The most in a month; none takes it away.")],
     tenant: InTenant,
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     why: Why = "",
     json: Json = False,
 ) -> None:
@@ -119,7 +141,20 @@ def budget(
         need(gate.tenancy.world, tenant)
         await signed(gate, why).set_budget(tenant, metric, given)
 
-    administer(config, work, json=json)
+    async def far(server: Server) -> None:
+        await server.put("budgets", tenant=tenant, metric=metric, most=given, why=why)
+
+    administer(Place(config, url, key_file), work, far, json=json)
     told = "has no budget of its own any more" if given is None else f"may use {most} a month"
     row = {"tenant": tenant, "metric": metric, "most": given}
     show.told(row, f"Tenant {tenant} {told}: {metric}.", json=json)
+
+
+def _row(tenant: str, persona: str, tool: str, limit: dict[str, Any]) -> dict[str, object]:
+    whose = {"tenant": tenant, "persona": persona, "tool": tool, "metric": ""}
+    return {**whose, "most": limit["calls"], "per": limit["per"]}
+
+
+def _budget(tenant: str, metric: str, most: object) -> dict[str, object]:
+    whose = {"tenant": tenant, "persona": "", "tool": "", "metric": metric}
+    return {**whose, "most": most, "per": "month"}

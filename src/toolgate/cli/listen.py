@@ -4,7 +4,11 @@ import errno
 import socket
 from collections.abc import Mapping
 
+from toolgate import clock
 from toolgate.errors import ToolgateError
+from toolgate.server.host import is_loopback
+from toolgate.settings.settings import Settings
+from toolgate.tenancy.tenancy import Tenancy
 
 
 class CannotListen(ToolgateError):
@@ -38,6 +42,12 @@ class PortNotPermitted(CannotListen):
     advice = "Ports below 1024 are the system's: choose a higher one, such as --port 8700"
 
 
+class NotLocked(ToolgateError):
+    """Other machines could reach a server that nobody has a key for."""
+
+    code = "no_keys"
+
+
 _KINDS: Mapping[int | None, type[CannotListen]] = {
     errno.EADDRINUSE: AddressInUse,
     errno.EADDRNOTAVAIL: AddressNotHere,
@@ -63,3 +73,18 @@ def listen(host: str, port: int) -> socket.socket:
         raise kind(told) from None
     listening.set_inheritable(True)
     return listening
+
+
+def locked(tenancy: Tenancy, settings: Settings) -> None:
+    """`NotLocked` where other machines reach the server before anybody has a key for it.
+
+    On this machine the first start makes keys and shows them; elsewhere they would be in its log.
+    """
+    if is_loopback(settings.server.host) or settings.auth.issuer:
+        return
+    now_ns = clock.unix_ns()
+    if all(key.is_over(now_ns) for key in tenancy.world.keys.values()):
+        raise NotLocked(
+            f"Other machines can reach {settings.server.host}, and there is no key for this "
+            "server. Make one first: toolgate keys add --role admin --tenant NAME --create"
+        )

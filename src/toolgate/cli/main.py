@@ -3,11 +3,18 @@
 import errno
 import gc
 import importlib
+import os
 import sys
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import typer
+from typer.completion import (
+    completion_init,  # pyright: ignore[reportPrivateImportUsage]  its own apps do so unasked
+    install_callback,
+    show_callback,
+)
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
@@ -18,6 +25,18 @@ from toolgate.cli import show
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
+# How a shell asks what could come next.
+_COMPLETE = "_TOOLGATE_COMPLETE"
+
+
+class Shell(StrEnum):
+    """What can complete commands."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
 class Entry(NamedTuple):
     """Where a command lives, and what it is for."""
 
@@ -26,8 +45,9 @@ class Entry(NamedTuple):
 
 
 COMMANDS: Mapping[str, Entry] = {
-    "init": Entry("toolgate.cli.init", "Write a toolgate.toml and an example tool here."),
+    "init": Entry("toolgate.cli.init", "Write a toolgate.toml, an example tool and a policy here."),
     "serve": Entry("toolgate.cli.serve", "Start the server."),
+    "stdio": Entry("toolgate.cli.stdio", "Serve MCP on standard input and output."),
     "tools": Entry("toolgate.cli.tools", "List, show, switch and export tools."),
     "tenants": Entry("toolgate.cli.tenants", "List and add tenants."),
     "agents": Entry("toolgate.cli.agents", "Agents and their capsules."),
@@ -94,6 +114,7 @@ app = typer.Typer(
     cls=LazyGroup,
     name="toolgate",
     no_args_is_help=True,
+    # With options of our own, which name the shell.
     add_completion=False,
     pretty_exceptions_enable=False,
     help="A governed tool runtime and gateway for AI agents.",
@@ -111,6 +132,22 @@ def root(
     version: bool = typer.Option(
         False, "--version", metavar="", callback=_version, is_eager=True, help="Show the version."
     ),
+    install_completion: Shell | None = typer.Option(
+        None,
+        "--install-completion",
+        metavar="SHELL",
+        callback=install_callback,
+        is_eager=True,
+        help="Let a shell complete commands: bash, zsh or fish.",
+    ),
+    show_completion: Shell | None = typer.Option(
+        None,
+        "--show-completion",
+        metavar="SHELL",
+        callback=show_callback,
+        is_eager=True,
+        help="Show what that would install.",
+    ),
 ) -> None:
     """A governed tool runtime and gateway for AI agents."""
 
@@ -119,6 +156,8 @@ def main() -> None:
     """The entry point of the `toolgate` command."""
     # Loading makes many objects and no garbage; looking for it takes a tenth of a start.
     gc.set_threshold(100_000, 20, 50)
+    if _COMPLETE in os.environ:
+        completion_init()
     try:
         "".join(sys.argv).encode()
     except UnicodeEncodeError:

@@ -12,6 +12,7 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.administer import administer
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import Why, signed
 from toolgate.cli.session import Config, Json, ending, load, usage, with_gate
 from toolgate.cli.since import parse_since
@@ -79,6 +80,8 @@ def replay_(
     path: At = None,
     tenant: Annotated[str, typer.Option("--tenant", help="Only decisions of this tenant.")] = "",
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
     """Ask a changed policy about recorded decisions, and show which calls would flip."""
@@ -94,7 +97,7 @@ def replay_(
         wanted = {flip.decision.id for flip in found.flips}
         return found, await gate.journal.calls_of(wanted, since_ns)
 
-    found, calls = with_gate(config, work, json=json)
+    found, calls = with_gate(Place(config, url, key_file), work, json=json)
     if json:
         show.as_json(_as_rows(found, calls))
     else:
@@ -102,13 +105,18 @@ def replay_(
 
 
 @app.command("list")
-def list_(config: Config = None, json: Json = False) -> None:
+def list_(
+    config: Config = None, url: Url = "", key_file: KeyFile = None, json: Json = False
+) -> None:
     """The modules that are kept in the store."""
 
     async def work(gate: Toolgate) -> dict[str, str]:
         return dict(gate.tenancy.world.everyone.policies)
 
-    found = administer(config, work, json=json)
+    async def far(server: Server) -> dict[str, str]:
+        return (await server.get("policies"))["modules"]
+
+    found = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(found)
     else:
@@ -121,6 +129,8 @@ def put(
     name: Name,
     file: Annotated[Path, typer.Argument(help="The Rego file.")],
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     why: Why = "",
     json: Json = False,
 ) -> None:
@@ -135,12 +145,22 @@ def put(
     async def work(gate: Toolgate) -> None:
         await signed(gate, why).set_policy_module(name, text)
 
-    with_gate(config, work, json=json)
+    async def far(server: Server) -> None:
+        await server.put("policies", name, text=text, why=why)
+
+    with_gate(Place(config, url, key_file), work, far, json=json)
     show.told({"name": name}, f"Module {name} is kept and counts from now on.", json=json)
 
 
 @app.command()
-def remove(name: Name, config: Config = None, why: Why = "", json: Json = False) -> None:
+def remove(
+    name: Name,
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    why: Why = "",
+    json: Json = False,
+) -> None:
     """Take a module out of the store."""
 
     async def work(gate: Toolgate) -> None:
@@ -151,7 +171,10 @@ def remove(name: Name, config: Config = None, why: Why = "", json: Json = False)
             )
         await signed(gate, why).set_policy_module(name, None)
 
-    administer(config, work, json=json)
+    async def far(server: Server) -> None:
+        await server.delete("policies", name, why=why)
+
+    administer(Place(config, url, key_file), work, far, json=json)
     show.told({"name": name, "removed": True}, f"Module {name} is gone.", json=json)
 
 

@@ -7,6 +7,7 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.administer import administer
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import Why, newcomers, signed
 from toolgate.cli.session import TENANT, Config, Json, Tenant
 
@@ -24,6 +25,8 @@ Relations = Annotated[
 @app.command("list")
 def list_(
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = TENANT,
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 1_000,
     json: Json = False,
@@ -33,7 +36,10 @@ def list_(
     async def work(gate: Toolgate) -> list[str]:
         return [str(one) for one in await gate.tenancy.relations(tenant, limit=limit)]
 
-    found = administer(config, work, json=json)
+    async def far(server: Server) -> list[str]:
+        return await server.each("relations", tenant=tenant, most=limit)
+
+    found = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(found)
     else:
@@ -45,6 +51,8 @@ def list_(
 def add(
     relations: Relations,
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = TENANT,
     why: Why = "",
     json: Json = False,
@@ -56,7 +64,11 @@ def add(
         await signed(gate, why).relate(tenant, add=relations)
         return newcomers(before, gate, tenant)
 
-    notes = administer(config, work, json=json)
+    async def far(server: Server) -> list[str]:
+        told = await server.post("relations", tenant=tenant, add=relations, why=why)
+        return told.get("notes", [])
+
+    notes = administer(Place(config, url, key_file), work, far, json=json)
     told = f"On record in {tenant}: {', '.join(relations)}."
     show.told({"tenant": tenant, "added": relations}, told, json=json, notes=notes)
 
@@ -65,6 +77,8 @@ def add(
 def remove(
     relations: Relations,
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = TENANT,
     why: Why = "",
     json: Json = False,
@@ -76,6 +90,10 @@ def remove(
         await signed(gate, why).relate(tenant, remove=relations)
         return newcomers(before, gate, tenant)
 
-    notes = administer(config, work, json=json)
+    async def far(server: Server) -> list[str]:
+        told = await server.post("relations", tenant=tenant, remove=relations, why=why)
+        return told.get("notes", [])
+
+    notes = administer(Place(config, url, key_file), work, far, json=json)
     told = f"Not on record in {tenant} any more: {', '.join(relations)}."
     show.told({"tenant": tenant, "removed": relations}, told, json=json, notes=notes)

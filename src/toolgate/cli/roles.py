@@ -8,6 +8,7 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.administer import administer
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import AGAIN, NO_LIST, Everywhere, Why, newcomers, signed, whole
 from toolgate.cli.session import Config, Json, usage
 from toolgate.tenancy import roster
@@ -19,7 +20,9 @@ Name = Annotated[str, typer.Argument(help="The role's name.")]
 
 
 @app.command("list")
-def list_(config: Config = None, json: Json = False) -> None:
+def list_(
+    config: Config = None, url: Url = "", key_file: KeyFile = None, json: Json = False
+) -> None:
     """The roles on record. A caller with any other role is refused once there is one."""
 
     async def work(gate: Toolgate) -> list[dict[str, Any]]:
@@ -32,7 +35,10 @@ def list_(config: Config = None, json: Json = False) -> None:
             for role in sorted(roles_of(layers))
         ]
 
-    rows = administer(config, work, json=json)
+    async def far(server: Server) -> list[dict[str, Any]]:
+        return await server.each("roles")
+
+    rows = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(rows)
         return
@@ -63,6 +69,8 @@ def set_(
     ] = NO_LIST,
     tenant: Everywhere = "",
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     why: Why = "",
     json: Json = False,
 ) -> None:
@@ -88,7 +96,17 @@ def set_(
         unheard = roster.unheard(layer.allow or (), gate.catalog.current.specs)
         return [*newcomers(before, gate, tenant), *unheard]
 
-    notes = administer(config, work, json=json)
+    async def far(server: Server) -> list[str]:
+        where = {"tenant": tenant, "why": why}
+        if allow:
+            fields = msgspec.to_builtins(layer) | {"role": name}
+            told = await server.put("layers", PERMISSIONS, **fields, **where)
+        else:
+            given = msgspec.to_builtins(permissions)
+            told = await server.put("roles", name, permissions=given, **where)
+        return told.get("notes", [])
+
+    notes = administer(Place(config, url, key_file), work, far, json=json)
     where = f" in {tenant}" if tenant else ""
     found = {"role": name, "tenant": tenant} | msgspec.to_builtins(layer)
     may = ", ".join(layer.allow or ()) or "nothing"
@@ -97,13 +115,22 @@ def set_(
 
 @app.command()
 def remove(
-    name: Name, tenant: Everywhere = "", config: Config = None, why: Why = "", json: Json = False
+    name: Name,
+    tenant: Everywhere = "",
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    why: Why = "",
+    json: Json = False,
 ) -> None:
     """Take a role off the record, with all its layers."""
 
     async def work(gate: Toolgate) -> None:
         await signed(gate, why).remove_role(name, tenant=tenant)
 
-    administer(config, work, json=json)
+    async def far(server: Server) -> None:
+        await server.delete("roles", name, tenant=tenant, why=why)
+
+    administer(Place(config, url, key_file), work, far, json=json)
     told = f"Role {name} is gone; callers that have it are refused while other roles are there."
     show.told({"role": name, "tenant": tenant, "removed": True}, told, json=json)

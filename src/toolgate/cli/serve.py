@@ -13,16 +13,20 @@ import uvloop
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import log
+from toolgate.cli.birth import Birth
 from toolgate.cli.greeting import OBSERVES, Greeting, greet
-from toolgate.cli.listen import listen
+from toolgate.cli.listen import listen, locked
+from toolgate.cli.reloading import Reloading
 from toolgate.cli.session import Config, Json, ending, load, warn_of_engines, warn_of_sources
 from toolgate.server.alarm import Alarm
-from toolgate.server.app import App
+from toolgate.server.doors import doors
+from toolgate.server.ending import ENDING
 from toolgate.server.limits import MAX_CONCURRENT, LimitedProtocol
 from toolgate.settings.settings import Settings
 from toolgate.tenancy.first import first_keys
 
 app = typer.Typer(add_completion=False, help="Start the server.")
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @app.command()
@@ -31,7 +35,14 @@ def serve(
     port: Annotated[
         int | None, typer.Option("--port", min=0, max=65535, help="Instead of the settings' port.")
     ] = None,
+    reload: Annotated[
+        bool,
+        typer.Option("--reload", metavar="", help="Start anew when its files change: to develop."),
+    ] = False,
     json: Json = False,
+    inherit: Annotated[int | None, typer.Option("--inherit", hidden=True)] = None,
+    ready: Annotated[int | None, typer.Option("--ready", hidden=True)] = None,
+    again: Annotated[bool, typer.Option("--again", hidden=True)] = False,
 ) -> None:
     """Start the server."""
     handler = log.to_stderr()
@@ -39,14 +50,24 @@ def serve(
         settings = load(config)
         log.follow(handler, settings.telemetry)
         chosen = settings.server.port if port is None else port
-        listening = listen(settings.server.host, chosen)
-        uvloop.run(_serve(settings, listening, json=json))
+        if inherit is None:
+            listening = listen(settings.server.host, chosen)
+        else:
+            listening = socket.socket(fileno=inherit)
+        if reload:
+            raise typer.Exit(Reloading(config, listening, json=json).run())
+        birth = Birth(ready, is_again=again)
+        uvloop.run(_serve(settings, listening, birth, json=json))
 
 
 class _Server(uvicorn.Server):
-    """Greets when it is ready; a signal lets the store close before the process ends."""
+    """Greets when it is ready; a signal lets what has begun come to its end, a second one does not.
+
+    A third one is left to the system.
+    """
 
     greet: Callable[[], None]
+    drain: float
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Ready is when requests are taken."""
@@ -58,31 +79,45 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Generator[None]:
         """Ask the server to finish what it has begun."""
         loop = asyncio.get_running_loop()
-        for one in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(one, self._finish)
+        for one in _SIGNALS:
+            loop.add_signal_handler(one, self.finish)
         yield
 
-    def _finish(self) -> None:
-        self.force_exit = self.should_exit
-        self.should_exit = True
+    def finish(self) -> None:
+        """What has begun comes to its end; asked once more, nothing is waited for."""
+        loop = asyncio.get_running_loop()
+        if not self.should_exit:
+            self.should_exit = True
+            ENDING.begin()
+            loop.call_later(self.drain, self._hurry)
+            return
+        self._hurry()
+        for one in _SIGNALS:
+            loop.remove_signal_handler(one)
+            signal.signal(one, signal.SIG_DFL)
+
+    def _hurry(self) -> None:
+        self.force_exit = True
 
 
-async def _serve(settings: Settings, listening: socket.socket, *, json: bool) -> None:
+async def _serve(settings: Settings, listening: socket.socket, birth: Birth, *, json: bool) -> None:
     asyncio.get_running_loop().set_exception_handler(log.unhandled)
-    async with Toolgate.open(settings) as gate:
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    bound = f"http://{shown}:{port}"
+    async with Toolgate.open(settings) as gate, doors(gate, settings, bound) as app:
+        birth.check(gate, settings.root)
         warn_of_sources(gate)
         warn_of_engines(gate)
         observes = settings.policy.mode == "observe"
         if observes:
             log.log.warning("%s", OBSERVES)
+        locked(gate.tenancy, settings)
         keys = await first_keys(gate.tenancy)
-        host, port = listening.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        bound = f"http://{shown}:{port}"
         greeting = Greeting(bound, settings.server.public_url, keys, observes)
         server = _Server(
             uvicorn.Config(
-                App(gate, settings.server),
+                app,
                 loop="none",
                 http=LimitedProtocol,
                 ws="none",
@@ -91,9 +126,16 @@ async def _serve(settings: Settings, listening: socket.socket, *, json: bool) ->
                 access_log=False,
                 server_header=False,
                 limit_concurrency=MAX_CONCURRENT,
-                timeout_graceful_shutdown=30,
             )
         )
-        server.greet = lambda: greet(greeting, json=json)
+        server.drain = settings.server.drain
+        server.greet = birth.greeting(lambda: greet(greeting, json=json))
+        birth.follow(server.finish)
         with Alarm():
             await server.serve(sockets=[listening])
+        if server.server_state.tasks:
+            count = len(server.server_state.tasks)
+            log.log.warning("%d requests were not over; how their calls ended is on record", count)
+            # Their callers are told, too: nobody knows how far they got.
+            await gate.finish(0)
+            raise typer.Exit(1)

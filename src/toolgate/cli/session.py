@@ -2,9 +2,9 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import orjson
 import typer
@@ -13,6 +13,7 @@ from toolgate import configuration
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
+from toolgate.cli.far import URL, Far, Place, reach
 from toolgate.errors import ToolgateError
 from toolgate.settings.settings import Settings
 from toolgate.tenancy import first
@@ -37,16 +38,41 @@ def load(config: Path | None) -> Settings:
     return configuration.load(config or (here if here.is_file() else None))
 
 
-def with_gate(config: Path | None, work: Callable[[Toolgate], Awaitable[T]], *, json: bool) -> T:
-    """Open the local store, do the work, and end with a sentence when it cannot be done."""
+def with_gate(
+    place: Place,
+    work: Callable[[Toolgate], Awaitable[T]],
+    far: Far[T] | None = None,
+    *,
+    json: bool,
+) -> T:
+    """Open the local store, or ask the server; end with a sentence when it cannot be done."""
 
     async def run() -> T:
-        async with Toolgate.open(load(config)) as gate:
+        async with Toolgate.open(load(place.config)) as gate:
             return await work(gate)
 
+    return at_place(place, run, far, json=json)
+
+
+def at_place(
+    place: Place, here: Callable[[], Coroutine[Any, Any, T]], far: Far[T] | None, *, json: bool
+) -> T:
+    """One of the two ways to do it; without `far`, it cannot be done on a server."""
+    if place.is_far and far is None:
+        raise usage(
+            "This works on the store itself: run it where the store is, without --url and "
+            f"without {URL} in the environment.",
+            json=json,
+        )
     with ending(json=json):
-        return asyncio.run(run())
+        if far is not None and place.is_far:
+            return asyncio.run(_reached(place, far))
+        return asyncio.run(here())
     raise AssertionError("an error always ends the command")
+
+
+async def _reached(place: Place, far: Far[T]) -> T:
+    return await reach(place, far)
 
 
 class ending:  # noqa: N801  reads as a word: with ending(json=json): …

@@ -57,6 +57,13 @@ def warning(text: str) -> None:
     sys.stderr.write(f"warning: {' '.join(text.split())}\n")
 
 
+def coloured(text: str, colour: int) -> str:
+    """In this colour of a terminal, where there is one that wants it."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{colour}m{text}\x1b[0m"
+
+
 def count(number: int, noun: str) -> str:
     """`1 tool`, `2 tools`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import secrets
 import sys
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from toolgate.errors import InvalidRequest
 from toolgate.server.auth import Door, caller_of
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.lines import MOST, Lines
+from toolgate.server.rights import Right, may, not_for
 from toolgate.settings.settings import Settings
 from toolgate.tenancy.first import first_keys
 from toolgate.tenancy.keys import Key, Role
@@ -49,7 +49,9 @@ async def _serve(settings: Settings, caller: Caller) -> None:
         await first_keys(gate.tenancy)
         key, caller = await _who(gate, caller)
         answering = Answering(
-            gate, secret=secrets.token_bytes(32), expose_tools=settings.mcp.expose_tools
+            gate,
+            expose_tools=settings.mcp.expose_tools,
+            task_after=settings.mcp.task_after,
         )
         # Whatever a tool prints must not get between the messages.
         out = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -60,7 +62,7 @@ async def _serve(settings: Settings, caller: Caller) -> None:
         try:
             await lines.run(reader)
         finally:
-            await answering.changes.close()
+            await answering.close(settings.server.drain)
 
 
 async def _who(gate: Toolgate, caller: Caller) -> tuple[Key, Caller]:
@@ -68,6 +70,8 @@ async def _who(gate: Toolgate, caller: Caller) -> tuple[Key, Caller]:
     if secret:
         door = Door(lambda: gate.tenancy.world)
         key = await door.verified(f"Bearer {secret}".encode("utf-8", "replace"))
+        if not may(key, Right.CALL):
+            raise not_for(key)
         return key, caller_of(key)
     if caller.agent and caller.agent not in gate.tenancy.world.tenant(caller.tenant).capsules:
         raise InvalidRequest(

@@ -1,20 +1,25 @@
 """Switching a tool on and off. The off switch works also when the definitions cannot be read."""
 
-import asyncio
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
+from toolgate.cli.capsules import capsule_there, capsules_there
 from toolgate.cli.despite import Opened, open_despite
+from toolgate.cli.far import Place, Server
 from toolgate.cli.operator import need, newcomers, signed
-from toolgate.cli.session import ending, load
-from toolgate.cli.state import NoSuchTool, find
+from toolgate.cli.session import at_place, load
 from toolgate.errors import InvalidPolicy
+from toolgate.gate.decision import Explanation
+from toolgate.server.admin.tools import NoSuchTool, find
 from toolgate.spec.names import EXPECTED, is_name
 from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.capsule import Capsule
 
 _MOST_NAMED = 5
 _UNCHECKED = (
@@ -43,12 +48,12 @@ class Switch(NamedTuple):
         return f"tenant {self.tenant}" if self.tenant else "everyone"
 
 
-def turn(switch: Switch, config: Path | None, why: str, *, json: bool) -> list[str]:
+def turn(switch: Switch, place: Place, why: str, *, json: bool) -> list[str]:
     """Do it, and say what stands in its way elsewhere."""
 
-    async def run() -> list[str]:
+    async def here() -> list[str]:
         async with AsyncExitStack() as stack:
-            opened = await open_despite(load(config), stack)
+            opened = await open_despite(load(place.config), stack)
             checked = _find(opened, switch.tool)
             before = opened.gate.tenancy.world
             if not switch.enabled:
@@ -59,11 +64,9 @@ def turn(switch: Switch, config: Path | None, why: str, *, json: bool) -> list[s
             told += await _in_the_way(opened.gate, switch) if checked else [_UNCHECKED]
             if any(isinstance(one, InvalidPolicy) for one in opened.problems):
                 told.append(_UNRULED)
-            return [*told, *_elsewhere(opened.gate, switch)]
+            return [*told, *_elsewhere(_standing(opened.gate), switch)]
 
-    with ending(json=json):
-        return asyncio.run(run())
-    raise AssertionError("an error always ends the command")
+    return at_place(place, here, lambda server: _turned(server, switch, why), json=json)
 
 
 def _find(opened: Opened, tool: str) -> bool:
@@ -100,7 +103,10 @@ async def _in_the_way(gate: Toolgate, switch: Switch) -> list[str]:
     if not switch.agent:
         return []
     caller = Caller(tenant=switch.tenant, agent=switch.agent)
-    explained = await gate.explain(switch.tool, caller=caller)
+    return _refusals(await gate.explain(switch.tool, caller=caller))
+
+
+def _refusals(explained: Explanation) -> list[str]:
     return [
         f"It still may not be called: {verdict.reason}. To allow it: {verdict.remedy}"
         for verdict in explained.verdicts
@@ -108,13 +114,58 @@ async def _in_the_way(gate: Toolgate, switch: Switch) -> list[str]:
     ]
 
 
-def _elsewhere(gate: Toolgate, switch: Switch) -> list[str]:
-    """Who has a say of their own. A tenant's flag wins in both directions, an agent's only off."""
-    world = gate.tenancy.world
+async def _turned(server: Server, switch: Switch, why: str) -> list[str]:
+    """The same on a server, which knows its definitions and policies."""
     tool, enabled, tenant, agent = switch
+    if agent:
+        kept = (await capsule_there(server, tenant, agent)).overrides(tool)
+        whose = {"tenant": tenant, "agent": agent, "overrides": dict(kept)}
+        told = await server.put("activations", tool=tool, enabled=enabled, why=why, **whose)
+    else:
+        told = await server.put("flags", tool=tool, enabled=enabled, tenant=tenant, why=why)
+    notes: list[str] = told.get("notes", [])
+    if enabled:
+        states = {row["name"]: row for row in await server.each("tools", q=tool)}
+        if states.get(tool, {}).get("state") == "unusable":
+            notes.append(f"It still cannot run: {states[tool]['reason']}.")
+        elif agent:
+            asked = await server.ask("GET", "tools", tool, "explain", tenant=tenant, agent=agent)
+            notes += _refusals(msgspec.convert(asked, Explanation))
+    return [*notes, *_elsewhere(await _far_standing(server, switch), switch)]
+
+
+class _Tenant(NamedTuple):
+    """What a tenant has to say about tools: its own flags, and its agents' capsules."""
+
+    flags: Mapping[str, bool]
+    capsules: Mapping[str, Capsule]
+
+
+def _standing(gate: Toolgate) -> dict[str, _Tenant]:
+    tenants = gate.tenancy.world.tenants
+    return {name: _Tenant(one.flags, one.capsules) for name, one in tenants.items()}
+
+
+async def _far_standing(server: Server, switch: Switch) -> dict[str, _Tenant]:
+    if switch.agent:
+        return {}
+    flags = (await server.get("flags", tenant=switch.tenant))["tenants"]
+    tenants = [row["id"] for row in await server.each("tenants")]
+    found: dict[str, _Tenant] = {}
+    for name in tenants:
+        capsules: dict[str, Capsule] = {}
+        if switch.enabled and name == (switch.tenant or name):
+            capsules = await capsules_there(server, name)
+        found[name] = _Tenant(flags.get(name, {}), capsules)
+    return found
+
+
+def _elsewhere(tenants: Mapping[str, _Tenant], switch: Switch) -> list[str]:
+    """Who has a say of their own. A tenant's flag wins in both directions, an agent's only off."""
+    tool, enabled, tenant, agent = switch
+    said = sorted(tenants.items())
     told: list[str] = []
     if not tenant:
-        said = sorted(world.tenants.items())
         others = [f"tenant {one}" for one, own in said if own.flags.get(tool, enabled) != enabled]
         if others:
             verb, word = ("disable", "on") if not enabled else ("enable", "off")
@@ -125,7 +176,7 @@ def _elsewhere(gate: Toolgate, switch: Switch) -> list[str]:
     if enabled and not agent:
         without = [
             f"agent {one} of {whose}"
-            for whose, own in sorted(world.tenants.items())
+            for whose, own in said
             for one, capsule in sorted(own.capsules.items())
             if whose == (tenant or whose) and not capsule.has(tool)
         ]

@@ -10,6 +10,9 @@ from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
 from toolgate.cli.administer import administer
+from toolgate.cli.bring import Brought, bring
+from toolgate.cli.catalog_there import exported_there, listed_there, shown_there
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import Why, need, signed
 from toolgate.cli.session import (
     AGENT,
@@ -18,20 +21,33 @@ from toolgate.cli.session import (
     Config,
     Json,
     Tenant,
+    at_place,
+    load,
     usage,
     warn_of_sources,
     with_gate,
 )
-from toolgate.cli.state import STYLES, State, find, state_of
+from toolgate.cli.state import STYLES
 from toolgate.cli.switch import Switch, turn
-from toolgate.cli.whom import NO_ROLES, NoWeb, Persona, ReadOnly, Roles, Session, User, caller_with
+from toolgate.cli.whom import (
+    NO_ROLES,
+    NoWeb,
+    Persona,
+    ReadOnly,
+    Roles,
+    Session,
+    ToolName,
+    User,
+    caller_with,
+)
+from toolgate.server.admin.tools import find, read_again, whole
+from toolgate.server.admin.tools import rows as rows_of
 from toolgate.spec.export import FORMATS, export
-from toolgate.spec.tool import definition
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="List, show, switch and export tools."
 )
-Name = Annotated[str, typer.Argument(help="The tool's name.")]
+Name = ToolName
 ListTenant = Annotated[
     str,
     typer.Option(
@@ -55,6 +71,8 @@ _EMPTY: tuple[object, ...] = ("", [], {}, None)
 @app.command("list")
 def list_(
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: ListTenant = "",
     agent: ListAgent = "",
     user: User = "",
@@ -82,11 +100,38 @@ def list_(
         )
     elif user or persona or role or session or read_only or no_web:
         raise usage("A caller belongs to a tenant: add --tenant.", json=json)
+    _show_rows(Place(config, url, key_file), whom, "", json=json)
+
+
+@app.command()
+def search(
+    words: Annotated[list[str], typer.Argument(help="Words of its name or description.")],
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    tenant: ListTenant = "",
+    agent: ListAgent = "",
+    json: Json = False,
+) -> None:
+    """The tools that have all of these words; with a tenant, of what its agent may call."""
+    _check_whom(tenant, agent, json=json)
+    whom = caller_with(tenant, agent, json=json) if tenant else None
+    _show_rows(Place(config, url, key_file), whom, " ".join(words), json=json)
+
+
+def _show_rows(place: Place, whom: Caller | None, text: str, *, json: bool) -> None:
+    async def work(gate: Toolgate) -> list[dict[str, str]]:
+        warn_of_sources(gate)
+        return await rows_of(gate, whom, text)
+
+    async def far(server: Server) -> list[dict[str, str]]:
+        return await listed_there(server, whom, text)
+
     if whom is None:
         # What there is takes no decision.
-        rows = administer(config, lambda gate: _listed(gate, None), json=json, definitions=True)
+        rows = administer(place, work, far, json=json, definitions=True)
     else:
-        rows = with_gate(config, lambda gate: _listed(gate, whom), json=json)
+        rows = with_gate(place, work, far, json=json)
     if json:
         show.as_json(rows)
         return
@@ -97,20 +142,18 @@ def list_(
 
 
 @app.command("show")
-def show_(name: Name, config: Config = None, json: Json = False) -> None:
+def show_(
+    name: Name, config: Config = None, url: Url = "", key_file: KeyFile = None, json: Json = False
+) -> None:
     """One tool's whole definition."""
 
     async def work(gate: Toolgate) -> dict[str, Any]:
-        spec = find(gate, name)
-        state = state_of(gate, spec)
-        return definition(spec) | {
-            "origin": str(spec.origin),
-            "fingerprint": spec.fingerprint,
-            "state": state.word,
-            "reason": state.reason,
-        }
+        return whole(gate, name)
 
-    found = administer(config, work, json=json, definitions=True)
+    async def far(server: Server) -> dict[str, Any]:
+        return await shown_there(server, name)
+
+    found = administer(Place(config, url, key_file), work, far, json=json, definitions=True)
     if json:
         show.as_json(found)
         return
@@ -124,32 +167,38 @@ def show_(name: Name, config: Config = None, json: Json = False) -> None:
 def enable(
     name: Name,
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: SwitchTenant = "",
     agent: SwitchAgent = "",
     why: Why = "",
     json: Json = False,
 ) -> None:
     """Switch a tool on: for everyone, for a tenant, or for one agent."""
-    _switch(Switch(name, True, tenant, agent), config, why, json=json)
+    _switch(Switch(name, True, tenant, agent), Place(config, url, key_file), why, json=json)
 
 
 @app.command()
 def disable(
     name: Name,
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: SwitchTenant = "",
     agent: SwitchAgent = "",
     why: Why = "",
     json: Json = False,
 ) -> None:
     """Switch a tool off: for everyone, for a tenant, or for one agent."""
-    _switch(Switch(name, False, tenant, agent), config, why, json=json)
+    _switch(Switch(name, False, tenant, agent), Place(config, url, key_file), why, json=json)
 
 
 @app.command()
 def reset(
     name: Name,
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: SwitchTenant = "",
     why: Why = "",
     json: Json = False,
@@ -164,17 +213,76 @@ def reset(
         else:
             await signed(gate, why).set_tool(name, None)
 
-    administer(config, work, json=json, definitions=True)
+    async def far(server: Server) -> None:
+        await server.put("flags", tool=name, enabled=None, tenant=tenant, why=why)
+
+    administer(Place(config, url, key_file), work, far, json=json, definitions=True)
     told = f"{name} is as its definition has it, but for what tenants say."
     if tenant:
         told = f"Tenant {tenant} has no switch of its own for {name} any more."
     show.told({"tool": name, "tenant": tenant, "enabled": None}, told, json=json)
 
 
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="A tool file, in any of the layouts.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", metavar="", help="Also where one of its name is there.")
+    ] = False,
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Check a tool file against all that is there, and copy it to the others."""
+
+    async def here() -> Brought:
+        return await bring(load(config), file, replace=replace)
+
+    found = at_place(Place(config, url, key_file), here, None, json=json)
+    told = f"{found.file} has {show.count(len(found.tools), 'tool')}: {', '.join(found.tools)}."
+    row = {"file": found.file, "tools": found.tools}
+    show.told(row, told, json=json, notes=found.notes)
+
+
+@app.command()
+def reload(
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    why: Why = "",
+    json: Json = False,
+) -> None:
+    """Read every source again. A running server does so by itself now and then."""
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        return await read_again(gate)
+
+    async def far(server: Server) -> dict[str, Any]:
+        return await server.post("reload", why=why)
+
+    place = Place(config, url, key_file)
+    found = administer(place, work, far, json=json, definitions=True)
+    told = f"Every source was read again: {show.count(found['tools'], 'tool')}."
+    for word in ("new", "changed", "gone"):
+        told += f" {word.capitalize()}: {', '.join(found[word])}." if found[word] else ""
+    problems = [f"{one['source']}: {one['problem']}" for one in found["problems"]]
+    if json:
+        show.as_json(found)
+    else:
+        show.line(told)
+        for problem in problems:
+            show.line(f"It keeps what it had of {problem}")
+    if problems:
+        raise typer.Exit(1)
+
+
 @app.command("export")
 def export_(
     format: Annotated[str, typer.Option("--format", help=", ".join(FORMATS))] = "openai",  # noqa: A002
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Tenant = TENANT,
     agent: Agent = AGENT,
     user: User = "",
@@ -191,34 +299,14 @@ def export_(
     async def work(gate: Toolgate) -> Any:
         return export(await gate.discover(caller), format)
 
-    told = with_gate(config, work, json=json)
+    async def far(server: Server) -> Any:
+        return await exported_there(server, caller, format)
+
+    told = with_gate(Place(config, url, key_file), work, far, json=json)
     if isinstance(told, str) and not json:
         show.line(told)
     else:
         show.as_json(told)
-
-
-async def _listed(gate: Toolgate, whom: Caller | None) -> list[dict[str, str]]:
-    warn_of_sources(gate)
-    specs = gate.catalog.current.specs.values()
-    if whom is not None:
-        specs = await gate.discover(whom)
-    rows: list[dict[str, str]] = []
-    for spec in specs:
-        # What an agent may call is on for it, whatever holds for everyone.
-        state = state_of(gate, spec) if whom is None else State("on")
-        rows.append(
-            {
-                "name": spec.name,
-                "category": spec.category,
-                "effect": str(spec.effect),
-                "state": state.word,
-                "reason": state.reason,
-                "description": spec.description,
-                "origin": str(spec.origin),
-            }
-        )
-    return rows
 
 
 def _check_whom(tenant: str, agent: str, *, json: bool) -> None:
@@ -226,9 +314,9 @@ def _check_whom(tenant: str, agent: str, *, json: bool) -> None:
         raise usage("An agent belongs to a tenant: add --tenant.", json=json)
 
 
-def _switch(switch: Switch, config: Path | None, why: str, *, json: bool) -> None:
+def _switch(switch: Switch, place: Place, why: str, *, json: bool) -> None:
     _check_whom(switch.tenant, switch.agent, json=json)
-    notes = turn(switch, config, why, json=json)
+    notes = turn(switch, place, why, json=json)
     if json:
         show.as_json(switch._asdict() | {"notes": notes})
         return

@@ -8,6 +8,7 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.administer import administer
+from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.session import Config, Json
 
 app = typer.Typer(add_completion=False, help="Show what tenants have used of their budgets.")
@@ -16,6 +17,8 @@ app = typer.Typer(add_completion=False, help="Show what tenants have used of the
 @app.command()
 def usage(
     config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
     tenant: Annotated[str, typer.Option("--tenant", help="Only of this tenant.")] = "",
     month: Annotated[str, typer.Option("--month", help="Another month, such as 2026-11.")] = "",
     json: Json = False,
@@ -26,7 +29,10 @@ def usage(
         lines = await gate.usage.lines(tenant=tenant, month=month)
         return [msgspec.to_builtins(line) for line in lines]
 
-    rows = administer(config, work, json=json)
+    async def far(server: Server) -> list[dict[str, Any]]:
+        return await server.each("usage", tenant=tenant, month=month)
+
+    rows = administer(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json(rows)
         return

@@ -6,9 +6,11 @@ import msgspec
 import typer
 
 from toolgate.call import Caller, Context
+from toolgate.cli.completion import tool_names
 from toolgate.cli.session import AGENT, TENANT, caller_of, usage
 from toolgate.spec.json_object import parse_object
 
+ToolName = Annotated[str, typer.Argument(help="The tool's name.", autocompletion=tool_names)]
 User = Annotated[str, typer.Option("--user", help="The user that the agent acts for.")]
 Persona = Annotated[str, typer.Option("--persona", help="The persona.")]
 Roles = Annotated[list[str], typer.Option("--role", help="A role; can be given again.")]
@@ -44,6 +46,20 @@ def caller_with(
         session=session,
         context=Context(read_only=read_only, no_web=no_web),
     )
+
+
+def query_of(caller: Caller) -> dict[str, Any]:
+    """The caller, as a server is asked about it."""
+    return {
+        "tenant": caller.tenant,
+        "agent": caller.agent,
+        "user": caller.user,
+        "persona": caller.persona,
+        "role": ",".join(caller.roles),
+        "session": caller.session,
+        "read_only": caller.context.read_only,
+        "no_web": caller.context.no_web,
+    }
 
 
 def options_of(caller: Caller) -> list[str]:

@@ -25,6 +25,7 @@ class Book:
     __slots__ = (
         "_living",
         "answers",
+        "end_ns",
         "free",
         "grants",
         "listing",
@@ -34,8 +35,10 @@ class Book:
         "world",
     )
 
-    def __init__(self, moment: Moment, until_ns: int, living: Living) -> None:
+    def __init__(self, moment: Moment, until_ns: int, living: Living, end_ns: int = 0) -> None:
         self._living = living
+        # When what the caller came by is none any more, by the wall clock; 0: it has no end.
+        self.end_ns = end_ns
         self.moment = moment
         self.world = moment.world
         self.until_ns = until_ns
@@ -46,6 +49,10 @@ class Book:
         self.listing: tuple[ToolSpec, ...] | None = None
         # By tool and arguments, where the policy reads those and nothing else of a call.
         self.answers: dict[tuple[str, bytes], tuple[Verdict, str]] = {}
+
+    def lasts(self, now_ns: int) -> bool:
+        """Whether its time is not up, by the monotonic clock; and its caller's, by the other."""
+        return now_ns < self.until_ns and not 0 < self.end_ns <= clock.unix_ns()
 
     def keep(self, key: tuple[str, bytes], answer: tuple[Verdict, str]) -> None:
         """Remember an answer about arguments."""
@@ -62,8 +69,12 @@ class Book:
             return False
         if before.tenant(tenant) is not world.tenant(tenant):
             return False
-        if before.keys is not world.keys and not is_let_in(caller, world, self._living):
-            return False
+        if before.keys is not world.keys:
+            if not is_let_in(caller, world, self._living):
+                return False
+            if end_of(caller, world, self._living) != self.end_ns:
+                # Its grants say another end.
+                return False
         self.world = world
         self.moment = self.moment._replace(world=world)
         # They hold in this world as well, and say so.
@@ -100,7 +111,7 @@ class Books:
             self.snapshot, self.revision = snapshot, revision
         now_ns = clock.monotonic_ns()
         book = self.kept.get(caller)
-        if book is not None and now_ns < book.until_ns and book.follow(caller, world):
+        if book is not None and book.lasts(now_ns) and book.follow(caller, world):
             return book
         if not is_let_in(caller, world, self._living):
             self.kept.pop(caller, None)
@@ -109,14 +120,29 @@ class Books:
         if len(self.kept) >= _MOST_BOOKS:
             self.kept.clear()
         moment = Moment(snapshot, world, self._layers(caller, world))
-        book = Book(moment, now_ns + self._ttl_ns, self._living)
+        end_ns = end_of(caller, world, self._living)
+        book = Book(moment, bounded(now_ns + self._ttl_ns, end_ns), self._living, end_ns)
         self.kept[caller] = book
         return book
 
 
 def is_let_in(caller: Caller, world: World, living: Living) -> bool:
-    """Whether the key that the caller came by opens something in this world, if it came by one."""
-    return not caller.key or living.has(caller.key, world.keys)
+    """Whether what the caller came by opens something in this world, if it came by anything."""
+    if 0 < caller.until_ns <= clock.unix_ns():
+        return False
+    return not caller.key or living.end_ns(caller.key, world.keys) is not None
+
+
+def end_of(caller: Caller, world: World, living: Living) -> int:
+    """Until when it does, by the wall clock; 0: there is no end."""
+    return (living.end_ns(caller.key, world.keys) if caller.key else 0) or caller.until_ns
+
+
+def bounded(until_ns: int, end_ns: int) -> int:
+    """The earlier of a moment of the monotonic clock and one of the wall clock."""
+    if not end_ns:
+        return until_ns
+    return min(until_ns, clock.monotonic_ns() + end_ns - clock.unix_ns())
 
 
 def _tellable(caller: Caller, world: World) -> None:

@@ -189,9 +189,13 @@ class Gate:
 
     async def tenant_has(self, caller: Caller, tool: str) -> bool:
         """Whether the tenant has this tool, whatever its agents may do."""
+        return await self.of_tenant(caller, tool) is not None
+
+    async def of_tenant(self, caller: Caller, tool: str) -> ToolSpec | None:
+        """The spec of a tool that the tenant has, whatever its agents may do."""
         moment = self._book(caller).moment
         spec = moment.snapshot.get(tool)
-        return spec is not None and self._tenant_has(moment, caller, spec)
+        return spec if spec is not None and self._tenant_has(moment, caller, spec) else None
 
     def needs_a_person(self, caller: Caller, spec: ToolSpec) -> bool:
         """Whether each call of it waits for somebody's approval."""
@@ -297,6 +301,7 @@ class Gate:
             capsule.needs_another(
                 caller, spec, moment.world, destructive=self._rules.destructive_waits
             ),
+            book.end_ns,
         )
         if lasting:
             book.grants[tool] = grant

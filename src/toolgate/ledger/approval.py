@@ -100,6 +100,8 @@ class Some(msgspec.Struct, frozen=True, kw_only=True):
     user: str | None = None
     states: frozenset[Standing] = frozenset()
     limit: int = 50
+    # A cursor: when one was asked for, and its id; only those that come after it.
+    before: tuple[int, str] | None = None
 
 
 class Approvals(Protocol):

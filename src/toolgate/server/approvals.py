@@ -6,12 +6,14 @@ from typing import Any
 from toolgate.errors import InvalidRequest
 from toolgate.executor.people.desk import told
 from toolgate.ledger.approval import Decider, Standing
-from toolgate.server.body import Receive, read_object
+from toolgate.server.cursor import made, opened
+from toolgate.server.problems import wire_problem
+from toolgate.server.reply import PROBLEM, Reply
 from toolgate.server.request import Request
+from toolgate.server.rights import Right, may
 from toolgate.tenancy.keys import Role
 from toolgate.tenancy.names import nearest
 
-PREFIX = "/v1/approvals"
 _ALL = "all"
 _STATES: Mapping[str, frozenset[Standing]] = {
     _ALL: frozenset(),
@@ -20,48 +22,45 @@ _STATES: Mapping[str, frozenset[Standing]] = {
 _FIELDS = {"approve": ("reason", "seen"), "deny": ("reason",)}
 
 
-def methods(parts: list[str]) -> str:
-    """What can be asked of this path; nothing where there is none."""
-    match parts:
-        case [] | [_]:
-            return "GET"
-        case [_, verb] if verb in _FIELDS:
-            return "POST"
-        case _:
-            return ""
+async def show_approval(request: Request) -> Any:
+    """`GET /v1/approvals/{id}`, with all of its arguments."""
+    [id_] = request.names
+    found = await request.gate.approvals.find(id_, by=_decider(request))
+    return _missing() if found is None else told(found, whole=True)
 
 
-async def answer(request: Request, parts: list[str], receive: Receive) -> Any:
-    """The list, one of them, or one that is decided; `None`: there is no such one for this key."""
-    match parts:
-        case []:
-            return await _listed(request)
-        case [id_]:
-            request.takes()
-            found = await request.gate.approvals.find(id_, by=_decider(request))
-            return None if found is None else told(found, whole=True)
-        case [id_, verb]:
-            return await _decided(request, id_, verb, receive)
-        case _:
-            return None
+async def approve(request: Request) -> Any:
+    """`POST /v1/approvals/{id}/approve` `{reason, seen}`."""
+    return await _decided(request, "approve")
 
 
-async def _listed(request: Request) -> Any:
-    request.takes("state", "limit", "tenant")
+async def deny(request: Request) -> Any:
+    """`POST /v1/approvals/{id}/deny` `{reason}`."""
+    return await _decided(request, "deny")
+
+
+async def list_approvals(request: Request) -> Any:
+    """`GET /v1/approvals?state=&limit=&cursor=&tenant=`."""
     state = request.query.get("state", Standing.WAITING.value)
     if state not in _STATES:
         raise InvalidRequest(f"'state' is one of: {', '.join(_STATES)}.{nearest(state, _STATES)}")
     limit = request.number("limit", default=50, most=1_000)
+    last = opened(request)
     key, whose = request.key, request.caller
-    if key.role is not Role.AGENT:
+    if may(key, Right.APPROVE):
         whose = request.query.get("tenant", "") if key.role is Role.ADMIN else key.tenant
-    found = await request.gate.approvals.list(whose, states=_STATES[state], limit=limit)
-    return {"approvals": [told(one) for one in found]}
+    found = await request.gate.approvals.list(
+        whose, states=_STATES[state], limit=limit, before=None if last is None else tuple(last)
+    )
+    following = None
+    if len(found) == limit:
+        following = made(request, [found[-1].created_ns, found[-1].id])
+    return {"approvals": [told(one) for one in found], "next": following}
 
 
-async def _decided(request: Request, id_: str, verb: str, receive: Receive) -> Any:
-    request.takes()
-    body = await read_object(receive, or_nothing=True)
+async def _decided(request: Request, verb: str) -> Any:
+    [id_] = request.names
+    body = await request.body(or_nothing=True)
     for field, value in body.items():
         if field not in _FIELDS[verb] or not isinstance(value, str):
             raise InvalidRequest(
@@ -70,7 +69,7 @@ async def _decided(request: Request, id_: str, verb: str, receive: Receive) -> A
     await request.confirm()
     desk, by = request.gate.approvals, _decider(request)
     if await desk.find(id_, by=by) is None:
-        return None
+        return _missing()
     if verb == "approve":
         approval = await desk.approve(
             id_, by=by, reason=body.get("reason", ""), seen=body.get("seen", "")
@@ -80,11 +79,16 @@ async def _decided(request: Request, id_: str, verb: str, receive: Receive) -> A
     return told(approval)
 
 
+def _missing() -> Reply:
+    """The same for one that is not there and one that is not for this key."""
+    return Reply(*wire_problem("approval_not_found"), PROBLEM)
+
+
 def _decider(request: Request) -> Decider:
     key = request.key
     return Decider(
         who=f"{key.user} ({key.id})" if key.user else key.id,
-        is_operator=key.role is not Role.AGENT,
+        is_operator=may(key, Right.APPROVE),
         reach="" if key.role is Role.ADMIN else key.tenant,
         tenant=key.tenant,
         agent=key.agent,

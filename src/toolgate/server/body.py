@@ -1,7 +1,8 @@
 """A request's body: bounded in size and depth before anything looks at it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
+from types import coroutine
 from typing import Any
 
 from toolgate.errors import InvalidRequest
@@ -22,17 +23,42 @@ async def read_object(receive: Receive, *, or_nothing: bool = False) -> dict[str
 
     `or_nothing`: an empty body is an object without fields.
     """
+    work = _read(receive)
+    # Nearly every body is there by now: a timer would cost more than to read it.
     try:
-        async with asyncio.timeout(SECONDS):
-            body = await _read(receive)
-    except TimeoutError:
-        raise SlowBodyError from None
+        waiting = work.send(None)
+    except StopIteration as done:
+        body: bytes = done.value
+    else:
+        try:
+            async with asyncio.timeout(SECONDS):
+                body = await _rest(work, waiting)
+        except TimeoutError:
+            raise SlowBodyError from None
     if or_nothing and not body:
         return {}
     try:
         return parse_object(body)
     except ValueError as error:
         raise InvalidRequest(f"The body {error}.") from None
+
+
+@coroutine
+def _rest(work: Coroutine[Any, Any, bytes], waiting: Any) -> Generator[Any, Any, bytes]:
+    """Await a coroutine that has been started and waits for `waiting`."""
+    try:
+        while True:
+            try:
+                sent = yield waiting
+            except GeneratorExit:
+                work.close()
+                raise
+            except BaseException as error:  # noqa: BLE001  it belongs to the coroutine
+                waiting = work.throw(error)
+            else:
+                waiting = work.send(sent)
+    except StopIteration as done:
+        return done.value
 
 
 async def _read(receive: Receive) -> bytes:

@@ -1,17 +1,29 @@
 """`POST /v1/call`: what the wire says becomes one call."""
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
-from toolgate.call import Caller, Context, Output, Turn
-from toolgate.errors import InvalidRequest, ToolNotFound
+import msgspec
+import orjson
+
+from toolgate.call import NO_CONTEXT, Caller, Context, Output, Turn
+from toolgate.errors import InvalidRequest, ToolgateError, ToolNotFound
+from toolgate.executor.bare import bare
 from toolgate.executor.recording.claim import check_wait
 from toolgate.runtime import Runtime
 from toolgate.server.context import read_context, read_session
+from toolgate.server.hangup import listening
+from toolgate.server.live import Line, Live
+from toolgate.server.problems import problem
+from toolgate.server.reply import EVENTS, PROBLEM, Reply, Stream
+from toolgate.server.request import Header, Request
 from toolgate.spec.names import for_model, from_model
 
 _KNOWN = frozenset({"tool", "args", "turn", "session", "context", "idempotency_key", "wait_s"})
 _HEADER = b"idempotency-key"
+# What a request can say about the trace that it belongs to.
+_TRACE = (b"traceparent", b"tracestate")
 
 
 class Asked(NamedTuple):
@@ -26,7 +38,49 @@ class Asked(NamedTuple):
     wait_s: float | None
 
 
-def read_call(body: dict[str, Any], headers: Iterable[tuple[bytes, bytes]] = ()) -> Asked:
+async def call(request: Request) -> Reply | Stream:
+    """`POST /v1/call` `{tool, args, turn, session, context, idempotency_key, wait_s}`."""
+    asked = read_call(await request.body(), request.headers)
+    gate, caller = request.gate, caller_in(request.caller, asked)
+    with _continued(gate, request.headers):
+        if any(name == b"accept" and EVENTS in value for name, value in request.headers):
+            return await _live(request, caller, asked)
+        if asked.wait_s:
+            async with listening(request.receive):
+                output = await run_call(gate, caller, asked)
+        else:
+            output = await run_call(gate, caller, asked)
+    return Reply(200, shown(gate, output))
+
+
+async def _live(request: Request, caller: Caller, asked: Asked) -> Reply | Stream:
+    """The same, told of while it runs."""
+    gate, line = request.gate, Line()
+
+    def told(error: BaseException) -> Reply:
+        is_ours = isinstance(error, ToolgateError)
+        known = error if is_ours else ToolgateError("Something went wrong here; it is in the log.")
+        return Reply(*problem(known, to_admin=request.is_admin), PROBLEM)
+
+    run = run_call(gate, caller, asked, line)
+    return await Live(run, line, ended=lambda output: shown(gate, output), told=told).begun()
+
+
+def caller_in(caller: Caller, asked: Asked) -> Caller:
+    """The caller, in the task that the call names."""
+    if asked.context is NO_CONTEXT and not asked.session:
+        return caller
+    return msgspec.structs.replace(caller, context=asked.context, session=asked.session)
+
+
+def shown(gate: Runtime, output: Output) -> bytes:
+    """An Output as this house tells it."""
+    if not gate.features.structured_tool_output:
+        return orjson.dumps(bare(output))
+    return orjson.dumps(output.to_machine())
+
+
+def read_call(body: dict[str, Any], headers: Iterable[Header] = ()) -> Asked:
     """What is to be called, by whom and how; or `InvalidRequest` that says what to send.
 
     The idempotency key can also stand in the header `Idempotency-Key`.
@@ -53,13 +107,21 @@ def read_call(body: dict[str, Any], headers: Iterable[tuple[bytes, bytes]] = ())
     )
 
 
-async def run_call(gate: Runtime, caller: Caller, asked: Asked) -> Output:
+async def run_call(gate: Runtime, caller: Caller, asked: Asked, line: Line | None = None) -> Output:
     """Run a tool by its name, or by the name that a list gave a model for it."""
     tool, args, turn = asked[:3]
     key, wait_s = asked.key, asked.wait_s
+    on_piece = None if line is None else line.piece
     try:
         return await gate.call(
-            tool, args, caller=caller, turn=turn, idempotency_key=key, wait_s=wait_s
+            tool,
+            args,
+            caller=caller,
+            turn=turn,
+            idempotency_key=key,
+            wait_s=wait_s,
+            line=line,
+            on_piece=on_piece,
         )
     except ToolNotFound:
         # A name that a model's API takes as it is stands for no other.
@@ -70,11 +132,27 @@ async def run_call(gate: Runtime, caller: Caller, asked: Asked) -> Output:
         if meant is None or tool in names:
             raise
     return await gate.call(
-        meant, args, caller=caller, turn=turn, idempotency_key=key, wait_s=wait_s
+        meant,
+        args,
+        caller=caller,
+        turn=turn,
+        idempotency_key=key,
+        wait_s=wait_s,
+        line=line,
+        on_piece=on_piece,
     )
 
 
-def no_key(headers: Iterable[tuple[bytes, bytes]]) -> None:
+def _continued(gate: Runtime, headers: Iterable[Header]) -> contextlib.AbstractContextManager[None]:
+    """Within the trace that the request came with, where somebody traces."""
+    if gate.watch.spans is None:
+        return contextlib.nullcontext()
+    return gate.watch.spans.continued(
+        {name.decode(): value.decode("latin-1") for name, value in headers if name in _TRACE}
+    )
+
+
+def no_key(headers: Iterable[Header]) -> None:
     """Refuse a key for several calls at once: it would stand for none of them."""
     if any(name == _HEADER for name, _ in headers):
         raise InvalidRequest(
@@ -83,7 +161,7 @@ def no_key(headers: Iterable[tuple[bytes, bytes]]) -> None:
         )
 
 
-def _key(body: dict[str, Any], headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+def _key(body: dict[str, Any], headers: Iterable[Header]) -> str | None:
     """The one that was sent; the runtime checks how it looks."""
     sent = {value.decode("latin-1") for name, value in headers if name == _HEADER}
     if "idempotency_key" in body:

@@ -6,6 +6,7 @@ import msgspec
 
 from toolgate.call import NO_CONTEXT, Context
 from toolgate.errors import InvalidRequest
+from toolgate.server import fields
 from toolgate.tenancy.layer import check_selector
 
 _LONGEST_SESSION = 256
@@ -13,20 +14,12 @@ _FLAGS = {"true": True, "false": False, "": True}
 _MOST_TOLD = 200
 
 
-class _Context(msgspec.Struct, forbid_unknown_fields=True):
-    read_only: bool = False
-    no_web: bool = False
-    allow: tuple[str, ...] | None = None
-    deny: tuple[str, ...] = ()
-    facts: dict[str, str | int | float | bool] = {}
-
-
 def read_context(given: Any) -> Context:
     """`{read_only, no_web, allow, deny, facts}`; a misspelt field would be believed to hold."""
     if given is None:
         return NO_CONTEXT
     try:
-        read = msgspec.convert(given, _Context)
+        read = msgspec.convert(given, fields.Context)
     except msgspec.ValidationError as error:
         raise InvalidRequest(
             f"'context' does not fit: {str(error)[:_MOST_TOLD]}. "

@@ -1,6 +1,5 @@
 """All doors of one server, behind one address: REST, and MCP at `/mcp`."""
 
-import secrets
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -31,8 +30,9 @@ async def _behind(
     mcp = Mcp(
         gate,
         served.door,
-        secret=secrets.token_bytes(32),
         expose_tools=settings.mcp.expose_tools,
+        task_after=settings.mcp.task_after,
+        drain=settings.server.drain,
     )
     more[PATH] = mcp
     try:

@@ -1,4 +1,7 @@
-"""Who hangs up does not wait any more: a call of theirs that waits for a person is answered."""
+"""Who hangs up does not wait any more: a call of theirs that waits for a person is answered.
+
+Nor does anybody once the server is about to end: they ask again, wherever they are answered then.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -6,6 +9,7 @@ from contextlib import asynccontextmanager
 
 from toolgate.executor.people import presence
 from toolgate.server.body import Receive
+from toolgate.server.ending import ENDING
 
 
 @asynccontextmanager
@@ -20,7 +24,7 @@ async def listening(receive: Receive) -> AsyncGenerator[None]:
 
     listener = asyncio.create_task(listen())
     try:
-        with presence.until(left):
+        with presence.until(left), ENDING.told(left.set):
             yield
     finally:
         listener.cancel()

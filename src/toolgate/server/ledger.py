@@ -1,24 +1,34 @@
 """What a caller did, and taking it back: `/v1/ledger`, `/v1/calls/{id}`, `/v1/undo`."""
 
+import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
+from toolgate import clock
 from toolgate.errors import CallNotFound, InvalidRequest
 from toolgate.executor.aftercare import recalled, shown
+from toolgate.executor.people import presence
+from toolgate.executor.recording.claim import check_wait
+from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import owner_of
 from toolgate.ledger.ledger import Which
-from toolgate.ledger.state import State
+from toolgate.ledger.state import OPEN, State
+from toolgate.server.cursor import made, opened
 from toolgate.server.envelope import read_envelope
+from toolgate.server.hangup import listening
 from toolgate.server.request import Request
 
 _MOST = 500
+# What another node does to a call is seen after so long.
+_LOOK_S = 0.5
+_UNDER_WAY = frozenset({State.RECEIVED, State.RESERVED, State.WAITING, *OPEN})
 _WHAT = ("call_id", "turn_group", "chain")
 _MOST_REASON = 2_000
 
 
 async def list_calls(request: Request) -> dict[str, Any]:
     """Its own side effects, the newest first; `next` is what to send as `before` for more."""
-    request.takes("turn_group", "state", "tool", "limit", "before")
     query = request.query
     which = Which(
         tenant=request.caller.tenant,
@@ -26,24 +36,66 @@ async def list_calls(request: Request) -> dict[str, Any]:
         turn_group=query.get("turn_group", ""),
         tool=query.get("tool", ""),
         states=read_states(query),
-        before=query.get("before", ""),
+        before=read_before(request),
         limit=request.number("limit", default=50, most=_MOST),
     )
     found = await request.gate.ledger.search(which)
-    return page(found, which.limit)
+    return page(request, found, which.limit)
 
 
-async def show_call(request: Request, call_id: str) -> dict[str, Any]:
+async def show_call(request: Request) -> dict[str, Any]:
     """One of its own calls; one of another looks as if it were not there."""
-    request.takes()
-    entry = await request.gate.journal.find(request.caller.tenant, call_id)
-    if entry is None or not recalled.is_of(entry, request.caller):
-        raise CallNotFound(call_id)
+    [call_id] = request.names
+    wait_s = _wait(request)
+    entry = await _own(request, call_id)
+    if entry.state in _UNDER_WAY and wait_s:
+        entry = await _ended(request, entry, wait_s)
     return shown.whole(entry)
 
 
-async def run_undo(request: Request, body: dict[str, Any]) -> dict[str, Any]:
-    """`{call_id}`, `{turn_group}` or `{chain}`, and a `reason`."""
+async def _own(request: Request, call_id: str) -> Entry:
+    entry = await request.gate.journal.find(request.caller.tenant, call_id)
+    if entry is None or not recalled.is_of(entry, request.caller):
+        raise CallNotFound(call_id)
+    return entry
+
+
+async def _ended(request: Request, entry: Entry, wait_s: float) -> Entry:
+    """The call once it is over, or as it is when the time is up or nobody waits any more.
+
+    What happens here is heard of; what another node does is looked for.
+    """
+    until_ns = clock.monotonic_ns() + int(wait_s * 1e9)
+    news = request.gate.events(entry.tenant)
+    async with listening(request.receive):
+        while entry.state in _UNDER_WAY and not presence.has_left():
+            left_s = (until_ns - clock.monotonic_ns()) / 1e9
+            if left_s <= 0:
+                break
+            with contextlib.suppress(TimeoutError, StopAsyncIteration):
+                async with asyncio.timeout(min(left_s, _LOOK_S)):
+                    while (await anext(news)).call_id != entry.call_id:
+                        pass
+            entry = await _own(request, entry.call_id)
+    return entry
+
+
+def _wait(request: Request) -> float:
+    given = request.query.get("wait_s")
+    if given is None:
+        return 0.0
+    try:
+        return check_wait(float(given) if given.isascii() else given)
+    except ValueError:
+        return check_wait(given)
+
+
+async def run_undo(request: Request) -> dict[str, Any]:
+    """`{call_id}`, `{turn_group}` or `{chain}`, and a `reason`.
+
+    Taking back is once by itself, whatever key comes with it.
+    """
+    body = await request.body()
     caller, _turn = read_envelope(request, body, (*_WHAT, "reason"))
     report = await request.gate.undo(
         caller=caller,
@@ -55,10 +107,20 @@ async def run_undo(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     return report.to_machine()
 
 
-def page(found: Any, limit: int) -> dict[str, Any]:
+def page(request: Request, found: Any, limit: int) -> dict[str, Any]:
     """A list, and where it goes on."""
-    following = found[-1].call_id if len(found) == limit else None
+    following = made(request, found[-1].call_id) if len(found) == limit else None
     return {"calls": [shown.summary(entry) for entry in found], "next": following}
+
+
+def read_before(request: Request) -> str:
+    """The call behind which a list goes on: by `cursor`, or by its id as `before`."""
+    last, before = opened(request), request.query.get("before", "")
+    if last is not None and before:
+        raise InvalidRequest("'cursor' and 'before' say the same thing; send one of them.")
+    if before and not before.startswith("call_"):
+        last = opened(request, "before")
+    return before if last is None else str(last)
 
 
 def read_states(query: Mapping[str, str]) -> frozenset[State]:

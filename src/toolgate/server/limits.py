@@ -12,6 +12,8 @@ HEADER_SECONDS = 10.0
 BODY_SECONDS = 40.0
 # More at once are told to come back later.
 MAX_CONCURRENT = 2_000
+# A request that is on its way while the server is told to end is answered; nobody sends longer.
+LAST_SECONDS = 0.25
 # The parser copies an unfinished header with every piece, so it gets few and the count is exact.
 _PIECE = 16 * 1024
 # Whoever looks after the server is answered also when nobody else is.
@@ -27,6 +29,7 @@ class LimitedProtocol(HttpToolsProtocol):
     _allowed = 0.0
     _timed = 0.0
     _timer: TimerHandle | None = None
+    _is_ending = False
 
     def connection_made(self, transport: Transport) -> None:
         """A connection that never says anything is not kept either."""
@@ -73,6 +76,8 @@ class LimitedProtocol(HttpToolsProtocol):
             self.limit_concurrency = None
         super().on_headers_complete()
         self.limit_concurrency = most
+        if self._is_ending:
+            self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         """The body's size is the reader's affair."""
@@ -90,9 +95,18 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse("malformed_request")
 
     def shutdown(self) -> None:
-        """A request that is not whole has begun nothing; the end does not wait for it."""
-        super().shutdown()
-        if self._is_sending() and not self.pipeline:
+        """What has begun is answered, and so is what is on its way; a half request begins nothing."""
+        self._is_ending = True
+        if self._is_answering():
+            super().shutdown()
+        elif self._is_sending():
+            self.transport.close()
+        else:
+            # To close it now would cut off a request that its sender believes to be taken.
+            self.loop.call_later(LAST_SECONDS, self._leave)
+
+    def _leave(self) -> None:
+        if not self._is_answering():
             self.transport.close()
 
     def _watch(self) -> None:

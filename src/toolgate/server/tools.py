@@ -3,11 +3,17 @@
 from typing import Any
 
 import msgspec
+import orjson
 
-from toolgate.call import Caller, Context
+from toolgate.call import NO_CONTEXT, Caller, Context, Turn
 from toolgate.errors import InvalidRequest
-from toolgate.server.context import flag, read_session
+from toolgate.gate.decision import Verdict
+from toolgate.server.context import flag, read_context, read_session
+from toolgate.server.cursor import page
+from toolgate.server.etag import kept, tag_of, with_tag
+from toolgate.server.reply import Reply, reply
 from toolgate.server.request import Request
+from toolgate.spec.effect import Effect
 from toolgate.spec.export import FORMATS, export, native
 from toolgate.spec.json_object import parse_object
 from toolgate.spec.tool import ToolSpec
@@ -15,24 +21,73 @@ from toolgate.tenancy.keys import Role
 
 _PAGE = 1_000
 _MOST_WORDS = 16
-# An agent's session is its own, whatever it is called.
-_TASK = ("session", "read_only", "no_web")
 
 
-async def list_tools(request: Request) -> dict[str, Any]:
-    """`GET /v1/tools?format=&q=&limit=&session=&read_only=&no_web=`."""
-    request.takes("format", "q", "limit", *_TASK)
+async def list_tools(request: Request) -> Reply:
+    """`GET /v1/tools?format=&q=&limit=&cursor=&session=&read_only=&no_web=`."""
     wanted = request.query.get("format", "toolgate")
     if wanted not in FORMATS:
         raise InvalidRequest(f"'format' must be one of: {', '.join(FORMATS)}.")
     words = set(request.query.get("q", "").lower().split())
     if len(words) > _MOST_WORDS:
         raise InvalidRequest(f"'q' takes up to {_MOST_WORDS} words; send fewer.")
-    specs = await request.gate.discover(_in_task(request.caller, request))
+    caller = _in_task(request.caller, request)
+    specs = await request.gate.discover(caller)
     if words:
         specs = tuple(spec for spec in specs if _has(spec, words))
-    shown = specs[: request.number("limit", default=_PAGE, most=100_000)]
-    return {"tools": export(shown, wanted), "total": len(specs)}
+    shown, following = page(request, specs, _name, default=_PAGE, most=100_000)
+    gate = request.gate.gate
+    people = [spec.name for spec in shown if gate.needs_a_person(caller, spec)]
+    # The fingerprints stand for all that a list shows of a tool: it need not be written to know.
+    about = orjson.dumps([wanted, len(specs), following, people])
+    tag = tag_of(about, "\n".join([spec.fingerprint for spec in shown]).encode())
+    told = {"total": len(specs), "next": following, "people": people}
+    return kept(request, tag) or with_tag(reply({"tools": export(shown, wanted), **told}), tag)
+
+
+async def show_metadata(request: Request) -> dict[str, Any]:
+    """`GET /v1/tools/{name}/metadata`: what a planner has to know before it calls it."""
+    [name] = request.names
+    caller = _in_task(request.caller, request)
+    spec = await request.gate.gate.view(caller, name)
+    first = (spec.category,) if spec.category else ()
+    return {
+        "name": spec.name,
+        "effect": spec.effect,
+        "requires_confirmation": request.gate.gate.needs_a_person(caller, spec),
+        "is_irreversible": spec.effect is Effect.IRREVERSIBLE,
+        "is_safe_to_retry": spec.effect.repeatable,
+        "compensation_tool": "" if spec.compensation is None else spec.compensation.tool,
+        "categories": list(dict.fromkeys((*first, *spec.categories))),
+    }
+
+
+async def list_unavailable(request: Request) -> dict[str, Any]:
+    """`GET /v1/unavailable`: what the tenant has and the caller lacks, and why."""
+    found = await request.gate.gate.unavailable(_in_task(request.caller, request))
+    found.sort(key=_lacked)
+    shown, following = page(request, found, _lacked)
+    return {
+        "unavailable": [
+            {
+                "name": spec.name,
+                "description": spec.description,
+                "phase": verdict.phase,
+                "reason": verdict.reason,
+                "definition": native(spec),
+            }
+            for spec, verdict in shown
+        ],
+        "next": following,
+    }
+
+
+def _name(spec: ToolSpec) -> str:
+    return spec.name
+
+
+def _lacked(one: tuple[ToolSpec, Verdict]) -> str:
+    return one[0].name
 
 
 def _has(spec: ToolSpec, words: set[str]) -> bool:
@@ -40,24 +95,30 @@ def _has(spec: ToolSpec, words: set[str]) -> bool:
     return all(word in text for word in words)
 
 
-async def show_tool(request: Request, name: str) -> dict[str, Any]:
+async def show_tool(request: Request) -> dict[str, Any]:
     """`GET /v1/tools/{name}`."""
-    request.takes(*_TASK)
+    [name] = request.names
     return native(await request.gate.gate.view(_in_task(request.caller, request), name))
 
 
-async def explain_tool(request: Request, name: str) -> dict[str, Any]:
-    """`GET /v1/tools/{name}/explain?agent=&user=&persona=&role=&session=&args=`: for an admin, of
-    anybody; else of the key's own.
+async def explain_tool(request: Request) -> dict[str, Any]:
+    """`GET /v1/tools/{name}/explain?agent=&user=&persona=&role=&session=&turn_group=&args=`: for an
+    admin, of anybody; else of the key's own.
     """
-    request.takes("tenant", "agent", "user", "persona", "role", "args", *_TASK)
+    [name] = request.names
     about = _about(request) if request.is_admin else await _own(request, name)
     args = request.query.get("args")
     try:
         given = None if args is None else parse_object(args.encode())
     except ValueError as error:
         raise InvalidRequest(f"'args' {error}.") from None
-    found = await request.gate.explain(name, caller=_in_task(about, request), args=given)
+    group = request.query.get("turn_group")
+    found = await request.gate.explain(
+        name,
+        caller=_in_task(about, request),
+        args=given,
+        turn=Turn(group=group) if group else None,
+    )
     return msgspec.to_builtins(found) | {"remedies": found.remedies}
 
 
@@ -104,7 +165,20 @@ def _in_task(caller: Caller, request: Request) -> Caller:
     """The caller in the task and session that the query describes, if it describes one."""
     read_only, no_web = (flag(name, request.query.get(name)) for name in ("read_only", "no_web"))
     session = read_session(request.query.get("session"))
-    if not read_only and not no_web and not session:
+    context = _context(request.query.get("context"))
+    if read_only or no_web:
+        context = msgspec.structs.replace(
+            context,
+            read_only=read_only or context.read_only,
+            no_web=no_web or context.no_web,
+        )
+    if context is NO_CONTEXT and not session:
         return caller
-    context = Context(read_only=read_only, no_web=no_web)
     return msgspec.structs.replace(caller, context=context, session=session)
+
+
+def _context(given: str | None) -> Context:
+    try:
+        return NO_CONTEXT if not given else read_context(parse_object(given.encode()))
+    except ValueError as error:
+        raise InvalidRequest(f"'context' {error}.") from None

@@ -26,6 +26,13 @@ def http_url(url: str) -> str:
     return url.rstrip("/")
 
 
+def origin(url: str) -> str:
+    url = http_url(url)
+    if not re.fullmatch(r"https?://(\[[0-9A-Fa-f:.]+\]|[^/:?#@\[\]\s]+)(:\d{1,5})?", url):
+        raise ValueError("write where the page is, without a path: https://HOST or http://HOST:PORT")
+    return url
+
+
 def redis_url(url: str) -> str:
     if url and not re.match(r"rediss?://.", url):
         raise ValueError("write redis://HOST:PORT or rediss://HOST:PORT")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from toolgate.settings.auth import Auth
 from toolgate.settings.execution import (
     Approvals,
     Events,
@@ -15,7 +16,7 @@ from toolgate.settings.execution import (
     Toolbox,
 )
 from toolgate.settings.gate import Cache, Policy, Relations
-from toolgate.settings.part import Part, Seconds, Texts, http_url, store_url
+from toolgate.settings.part import Part, Seconds, Texts, http_url, origin, store_url
 
 
 class Server(Part):
@@ -27,6 +28,18 @@ class Server(Part):
     )
     public_url: Annotated[str, AfterValidator(http_url)] = Field(
         default="", description="The address callers use. Needed to listen beyond this machine."
+    )
+    allowed_origins: tuple[Annotated[str, AfterValidator(origin)], ...] = Field(
+        default=(),
+        strict=False,
+        description="Pages that may ask from a browser, such as `https://console.example`.",
+    )
+    drain: Seconds = Field(
+        default=30,
+        ge=0,
+        le=3_600,
+        strict=False,
+        description="Seconds that calls get to finish once the server is told to end.",
     )
 
 
@@ -64,15 +77,35 @@ class Tools(Part):
     )
 
 
+class Mcp(Part):
+    """What MCP clients find."""
+
+    expose_tools: bool = Field(
+        default=True,
+        description="Whether tools can be listed and called; without it only the resources that "
+        "tell who has which tools are there.",
+    )
+    task_after: Seconds = Field(
+        default=1,
+        ge=0.01,
+        le=300,
+        strict=False,
+        description="Seconds after which a call that is not over becomes a task, for clients that "
+        "take tasks.",
+    )
+
+
 class Settings(Part):
     """Everything that can be set. `root` is what relative paths start from."""
 
     server: Server = Field(default_factory=Server.model_construct)
+    auth: Auth = Field(default_factory=Auth.model_construct)
     store: Store = Field(default_factory=Store.model_construct)
     policy: Policy = Field(default_factory=Policy.model_construct)
     relations: Relations = Field(default_factory=Relations.model_construct)
     cache: Cache = Field(default_factory=Cache.model_construct)
     tools: Tools = Field(default_factory=Tools.model_construct)
+    mcp: Mcp = Field(default_factory=Mcp.model_construct)
     toolbox: Toolbox = Field(default_factory=Toolbox.model_construct)
     approvals: Approvals = Field(default_factory=Approvals.model_construct)
     limits: Limits = Field(default_factory=Limits.model_construct)
@@ -88,11 +121,13 @@ class Settings(Part):
 
 SECTIONS: Mapping[str, type[Part]] = {
     "server": Server,
+    "auth": Auth,
     "store": Store,
     "policy": Policy,
     "relations": Relations,
     "cache": Cache,
     "tools": Tools,
+    "mcp": Mcp,
     "toolbox": Toolbox,
     "approvals": Approvals,
     "limits": Limits,

@@ -12,7 +12,7 @@ from toolgate.spec.tool import ToolSpec, definition
 
 
 def openai(spec: ToolSpec) -> dict[str, Any]:
-    """A function tool of the Chat Completions and Responses APIs."""
+    """A function tool of the Chat Completions API."""
     return {
         "type": "function",
         "function": {
@@ -21,6 +21,11 @@ def openai(spec: ToolSpec) -> dict[str, Any]:
             "parameters": spec.input_schema.value(),
         },
     }
+
+
+def responses(spec: ToolSpec) -> dict[str, Any]:
+    """A function tool of the Responses API, which wants it flat."""
+    return {"type": "function", **openai(spec)["function"]}
 
 
 def anthropic(spec: ToolSpec) -> dict[str, Any]:
@@ -82,6 +87,7 @@ EACH: Mapping[str, Callable[[ToolSpec], dict[str, Any]]] = {
     "anthropic": anthropic,
     "mcp": mcp,
     "toolgate": native,
+    "responses": responses,
 }
 FORMATS = (*EACH, "prompt")
 

@@ -22,6 +22,9 @@ def parse_object(raw: bytes) -> dict[str, Any]:
     opened, commas = raw.count(b"{") + raw.count(b"["), raw.count(b",")
     if opened > _PERHAPS_DEEP or commas >= _MAX_NODES:
         measure(cast("object", value), max_nodes=_MAX_NODES)
+    if orjson.dumps(value) == raw:
+        # What comes out as it went in has lost nothing.
+        return cast("dict[str, Any]", value)
     # A second look for what the fast parser changes without a word.
     json.loads(raw, object_pairs_hook=_without_twins, parse_int=_exact)
     return cast("dict[str, Any]", value)

@@ -1,6 +1,6 @@
 """A directory that tells the other nodes of each change."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from toolgate.gate.shared import Shared
 from toolgate.tenancy.audit import Actor, Record
@@ -36,6 +36,16 @@ class Announced:
         """What was changed."""
         return await self._directory.audit(tenant=tenant, limit=limit, before=before)
 
-    async def relations(self, tenant: str, *, limit: int) -> Sequence[Relation]:
+    async def relations(
+        self, tenant: str, *, limit: int, after: Relation | None = None
+    ) -> Sequence[Relation]:
         """A tenant's relations."""
-        return await self._directory.relations(tenant, limit=limit)
+        return await self._directory.relations(tenant, limit=limit, after=after)
+
+    async def note_uses(self, uses: Mapping[str, int]) -> None:
+        """Nobody is told: it changes nothing."""
+        await self._directory.note_uses(uses)
+
+    async def uses(self) -> Mapping[str, int]:
+        """When keys were last used."""
+        return await self._directory.uses()

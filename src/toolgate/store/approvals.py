@@ -91,6 +91,10 @@ class TableApprovals:
             where.append(column.agent_id == storable(some.agent))
         if some.user is not None:
             where.append(column.user_id == storable(some.user))
+        if some.before is not None:
+            at_ns, id_ = some.before
+            earlier = sa.and_(column.created_ns == at_ns, column.id < storable(id_))
+            where.append(sa.or_(column.created_ns < at_ns, earlier))
 
         def work(connection: Connection) -> list[Approval]:
             now = now_ns(connection)

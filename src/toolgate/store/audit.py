@@ -22,7 +22,7 @@ from toolgate.store import records, tables
 from toolgate.store.text import storable
 from toolgate.tenancy import account
 from toolgate.tenancy.audit import ENDED, PAGE, REFUSED, Actor, Record
-from toolgate.tenancy.changes import Change, RevokeKey
+from toolgate.tenancy.changes import Change, ExpireKey, RevokeKey
 
 # The one form of a row's content: any JSON library can write it, floats as Python does.
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
@@ -246,7 +246,7 @@ def _caller_of(asked: bytes) -> _Caller:
 
 
 def _whose(connection: Connection, change: Change) -> str:
-    if not isinstance(change, RevokeKey):
+    if not isinstance(change, (RevokeKey, ExpireKey)):
         return account.tenant_of(change)
     # It names only the key; whoever looks at the tenant's log wants to see it.
     key = tables.api_keys.c

@@ -2,12 +2,11 @@
 
 from functools import singledispatch
 
-import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate import clock
 from toolgate.errors import InvalidRequest
-from toolgate.store import limits, rules, tables
+from toolgate.store import key_rows, limits, rules, tables
 from toolgate.store.mention import mention
 from toolgate.store.upsert import upsert
 from toolgate.tenancy.capsule import Mode
@@ -15,6 +14,7 @@ from toolgate.tenancy.changes import (
     AddKey,
     AddTenant,
     Change,
+    ExpireKey,
     FirstKeys,
     MarkRelations,
     RemoveAgent,
@@ -33,7 +33,6 @@ from toolgate.tenancy.changes import (
     SetTenantFlag,
     SetToolFlag,
 )
-from toolgate.tenancy.keys import no_holder
 
 
 @singledispatch
@@ -124,46 +123,6 @@ def _activation(change: SetActivation, connection: Connection) -> None:
 
 
 @apply.register
-def _first_keys(change: FirstKeys, connection: Connection) -> None:  # noqa: ARG001
-    if connection.execute(sa.select(tables.api_keys.c.id).limit(1)).first() is not None:
-        raise InvalidRequest("There were keys before; nothing was changed.")
-
-
-@apply.register
-def _add_key(change: AddKey, connection: Connection) -> None:
-    key = change.key
-    holder = sa.select(tables.tenants.c.id).where(tables.tenants.c.id == key.tenant)
-    if key.agent:
-        agents = tables.agents.c
-        holder = sa.select(agents.id).where(agents.tenant_id == key.tenant, agents.id == key.agent)
-    if connection.execute(holder).first() is None:
-        raise no_holder(key)
-    connection.execute(
-        tables.api_keys.insert().values(
-            id=key.id,
-            digest=key.digest,
-            role=key.role.value,
-            tenant_id=key.tenant,
-            agent_id=key.agent,
-            user_id=key.user,
-            persona_id=key.persona,
-            roles=list(key.roles),
-            revoked=key.revoked,
-            created_at=clock.utc_now(),
-        )
-    )
-
-
-@apply.register
-def _revoke_key(change: RevokeKey, connection: Connection) -> None:
-    table = tables.api_keys
-    found = connection.execute(table.update().where(table.c.id == change.id).values(revoked=True))
-    if not found.rowcount:
-        # An operator who mistypes must not believe that the key is shut.
-        raise InvalidRequest(f"There is no key {change.id!r}; nothing was revoked.")
-
-
-@apply.register
 def _remove_agent(change: RemoveAgent, connection: Connection) -> None:
     agents, held = tables.agents, tables.api_keys
     found = connection.execute(
@@ -183,6 +142,10 @@ def _remove_agent(change: RemoveAgent, connection: Connection) -> None:
     )
 
 
+apply.register(FirstKeys, key_rows.first_keys)
+apply.register(AddKey, key_rows.add_key)
+apply.register(RevokeKey, key_rows.revoke_key)
+apply.register(ExpireKey, key_rows.expire_key)
 apply.register(SetLayer, rules.set_layer)
 apply.register(SetPersona, rules.set_persona)
 apply.register(SetRestriction, rules.set_restriction)

@@ -1,12 +1,12 @@
 """The world in tables: tenants, flags, capsules, keys, rules, and who changed them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from toolgate.errors import InvalidRequest
-from toolgate.store import audit, revision, rules, world
+from toolgate.store import audit, key_rows, revision, rules, world
 from toolgate.store.changes import apply
 from toolgate.store.database import Database
 from toolgate.store.revision import bump
@@ -57,8 +57,18 @@ class TableDirectory:
             lambda connection: audit.read(connection, tenant=tenant, limit=limit, before=before)
         )
 
-    async def relations(self, tenant: str, *, limit: int) -> Sequence[Relation]:
+    async def relations(
+        self, tenant: str, *, limit: int, after: Relation | None = None
+    ) -> Sequence[Relation]:
         """A tenant's relations, in order."""
         return await self._database.read(
-            lambda connection: rules.read_relations(connection, tenant, limit)
+            lambda connection: rules.read_relations(connection, tenant, limit, after)
         )
+
+    async def note_uses(self, uses: Mapping[str, int]) -> None:
+        """Of keys, by id, the moment of their last use."""
+        await self._database.write(lambda connection: key_rows.note_uses(connection, uses))
+
+    async def uses(self) -> Mapping[str, int]:
+        """When each key was last used, of those that were."""
+        return await self._database.read(key_rows.uses)

@@ -1,4 +1,4 @@
-"""Tenants with their flags, capsules and relations' freshness, and keys, read from their tables."""
+"""Tenants with their flags, capsules and relations' freshness, read from their tables."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -10,13 +10,11 @@ from sqlalchemy import Connection
 
 from toolgate.store import limits, tables
 from toolgate.tenancy.capsule import Activation, Capsule, Mode, NewerMessages
-from toolgate.tenancy.keys import Key, Role
 from toolgate.tenancy.layer import Layer, LayerKey
 from toolgate.tenancy.parts import RELATIONS
 from toolgate.tenancy.world import Tenant
 
 Names = frozenset[str] | None
-_ROLES = frozenset(Role)
 _NEWER = frozenset(NewerMessages)
 
 
@@ -49,38 +47,6 @@ def read_tenants(
             rates=MappingProxyType(rates.get(name, {})),
         )
         for name in sorted({*known, *flags, *capsules, *layers, *changed, *budgets, *rates} - {""})
-    }
-
-
-def read_keys(connection: Connection) -> dict[str, Key]:
-    """Those that open something, by digest."""
-    column = tables.api_keys.c
-    rows = connection.execute(
-        sa.select(
-            column.id,
-            column.digest,
-            column.role,
-            column.tenant_id,
-            column.agent_id,
-            column.user_id,
-            column.persona_id,
-            column.roles,
-        ).where(column.revoked.is_(False))
-    )
-    return {
-        digest: Key(
-            id=id_,
-            digest=digest,
-            role=Role(role),
-            tenant=tenant,
-            agent=agent,
-            user=user,
-            persona=persona,
-            roles=tuple(roles),
-        )
-        for id_, digest, role, tenant, agent, user, persona, roles in rows
-        # A role that a newer version knows opens nothing here.
-        if role in _ROLES
     }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
@@ -97,8 +98,10 @@ def set_policy_module(change: SetPolicyModule, connection: Connection) -> None:
     upsert(connection, tables.policy_modules, [row], change=("text", "updated_at"))
 
 
-def read_relations(connection: Connection, tenant: str, limit: int) -> list[Relation]:
-    """A tenant's relations, in order."""
+def read_relations(
+    connection: Connection, tenant: str, limit: int, after: Relation | None = None
+) -> list[Relation]:
+    """A tenant's relations, in order, from behind one on."""
     column = tables.relations.c
     order = (
         column.kind,
@@ -109,6 +112,8 @@ def read_relations(connection: Connection, tenant: str, limit: int) -> list[Rela
         column.subject_relation,
     )
     asked = sa.select(*order).where(column.tenant_id == tenant).order_by(*order).limit(limit)
+    if after is not None:
+        asked = asked.where(sa.tuple_(*order) > msgspec.structs.astuple(after))
     return [Relation(*row) for row in connection.execute(asked)]
 
 

@@ -125,6 +125,17 @@ api_keys = sa.Table(
     sa.Column("roles", Json, nullable=False, server_default="[]"),
     sa.Column("revoked", sa.Boolean, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
+    # 0: it has no end, or was never used.
+    sa.Column("expires_ns", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("last_used_ns", sa.BigInteger, nullable=False, server_default="0"),
+)
+
+# What this house signs by; nobody outside of it has ever seen one.
+house_secrets = sa.Table(
+    "house_secrets",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.LargeBinary, nullable=False),
 )
 
 revisions = sa.Table(

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate.store import limits, revision, tables
-from toolgate.store.people import read_keys, read_tenants
+from toolgate.store.key_rows import read_keys
+from toolgate.store.people import read_tenants
 from toolgate.tenancy.layer import Layer, LayerKey
 from toolgate.tenancy.parts import EVERYONE, KEYS, TENANT
 from toolgate.tenancy.persona import Persona, Restriction

@@ -173,6 +173,15 @@ class RevokeKey(msgspec.Struct, frozen=True):
     id: str
 
 
+class ExpireKey(msgspec.Struct, frozen=True):
+    """A key opens nothing from this moment on, or from an earlier one that it has. There must be
+    one that is not revoked.
+    """
+
+    id: str
+    at_ns: int
+
+
 Change = (
     SetToolFlag
     | SetTenantFlag
@@ -193,4 +202,5 @@ Change = (
     | AddKey
     | FirstKeys
     | RevokeKey
+    | ExpireKey
 )

@@ -1,6 +1,6 @@
 """The ports behind the tenancy: where the world is kept, and relations that are kept elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from toolgate.tenancy.audit import Actor, Record
@@ -36,8 +36,18 @@ class Directory(Protocol):
         """What was changed, the newest first; `None` means every tenant."""
         ...
 
-    async def relations(self, tenant: str, *, limit: int) -> Sequence[Relation]:
+    async def relations(
+        self, tenant: str, *, limit: int, after: Relation | None = None
+    ) -> Sequence[Relation]:
         """A tenant's relations, in order."""
+        ...
+
+    async def note_uses(self, uses: Mapping[str, int]) -> None:
+        """Of keys, by id, the moment of their last use. No change of the world, and no audit."""
+        ...
+
+    async def uses(self) -> Mapping[str, int]:
+        """When each key was last used, of those that were."""
         ...
 
 

@@ -11,6 +11,7 @@ from toolgate.tenancy.changes import Change
 from toolgate.tenancy.directory import UNSIGNED, Directory, RelationWriter
 from toolgate.tenancy.names import nearest, words
 from toolgate.tenancy.present import Present
+from toolgate.tenancy.uses import Uses
 from toolgate.tenancy.world import World
 
 # The names of all tools, or `None` where nobody can tell.
@@ -38,6 +39,7 @@ class Hand:
         """
         self._directory = directory
         self._present = Present(directory)
+        self.uses = Uses(directory)
         self._known = known
         self._elsewhere = relations
         self._check = check

@@ -8,21 +8,33 @@ from types import MappingProxyType
 
 import msgspec
 
+from toolgate import clock
 from toolgate.errors import InvalidRequest, Unauthenticated
 
 
 class Role(StrEnum):
-    """What the holder of a key may do: run the house, run one tenant, or call tools."""
+    """What the holder of a key may do; `toolgate.server.rights` says what each opens.
+
+    Run the house, run one tenant, look after what its agents did, decide what they ask, or call
+    tools.
+    """
 
     ADMIN = "admin"
     TENANT_ADMIN = "tenant_admin"
+    OPERATOR = "operator"
+    APPROVER = "approver"
     AGENT = "agent"
 
 
-class Key(msgspec.Struct, frozen=True, kw_only=True):
+# Who calls no tools speaks for a tenant, and for none of its agents. An admin may have one.
+WITHOUT_AGENT = frozenset({Role.TENANT_ADMIN, Role.OPERATOR, Role.APPROVER})
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """A key on record. An agent's key is bound to its tenant and agent.
 
-    `user`, `persona` and `roles` are whom it stands for beyond that.
+    `user`, `persona` and `roles` are whom it stands for beyond that. `issuer` is who made it, where
+    it is a token that somebody else signed: nothing of such a one is kept here.
     """
 
     id: str
@@ -34,6 +46,14 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     persona: str = ""
     roles: tuple[str, ...] = ()
     revoked: bool = False
+    created_ns: int = 0
+    # From then on it opens nothing; 0: it has no end.
+    expires_ns: int = 0
+    issuer: str = ""
+
+    def is_over(self, now_ns: int) -> bool:
+        """Whether its time is up."""
+        return 0 < self.expires_ns <= now_ns
 
 
 class Living:
@@ -41,13 +61,18 @@ class Living:
 
     def __init__(self) -> None:
         self._gathered: Mapping[str, Key] = MappingProxyType({})
-        self._ids: frozenset[str] = frozenset()
+        self._ends: Mapping[str, int] = MappingProxyType({})
 
-    def has(self, id_: str, keys: Mapping[str, Key]) -> bool:
-        """Whether this key opens something; `keys` are those that do, by digest."""
+    def end_ns(self, id_: str, keys: Mapping[str, Key]) -> int | None:
+        """Until when this key opens something: 0 where it has no end, `None` where it is over.
+
+        `keys` are those on record, by digest.
+        """
         if keys is not self._gathered:
-            self._gathered, self._ids = keys, frozenset(key.id for key in keys.values())
-        return id_ in self._ids
+            self._gathered = keys
+            self._ends = {key.id: key.expires_ns for key in keys.values()}
+        end = self._ends.get(id_)
+        return None if end and end <= clock.unix_ns() else end
 
 
 class FreshKey(msgspec.Struct, frozen=True):
@@ -65,6 +90,7 @@ def make(
     user: str = "",
     persona: str = "",
     roles: tuple[str, ...] = (),
+    expires_ns: int = 0,
 ) -> FreshKey:
     """A key with 256 bits of randomness, recognisable by its prefix."""
     secret = f"tg_{role}_{secrets.token_urlsafe(32)}"
@@ -77,8 +103,24 @@ def make(
         user=user,
         persona=persona,
         roles=roles,
+        # As a store keeps it.
+        created_ns=clock.unix_ns() // 1_000 * 1_000,
+        expires_ns=expires_ns,
     )
     return FreshKey(key, secret)
+
+
+def renewed(old: Key, expires_ns: int) -> FreshKey:
+    """Another secret for the same holder."""
+    return make(
+        old.role,
+        tenant=old.tenant,
+        agent=old.agent,
+        user=old.user,
+        persona=old.persona,
+        roles=old.roles,
+        expires_ns=expires_ns,
+    )
 
 
 def digest(secret: str) -> str:
@@ -87,7 +129,7 @@ def digest(secret: str) -> str:
 
 
 def not_valid() -> Unauthenticated:
-    """A missing, an unknown and a revoked key look alike, wherever it is found out."""
+    """A missing, an unknown, a revoked and an expired key look alike, wherever it is found out."""
     return Unauthenticated("This needs a valid key: send Authorization: Bearer KEY.")
 
 

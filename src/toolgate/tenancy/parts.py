@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from toolgate.tenancy.changes import (
     AddKey,
     Change,
+    ExpireKey,
     FirstKeys,
     MarkRelations,
     RemoveAgent,
@@ -38,7 +39,7 @@ def _parts(change: Change) -> tuple[str, ...]:
     match change:
         case FirstKeys():
             return ()
-        case AddKey() | RevokeKey():
+        case AddKey() | RevokeKey() | ExpireKey():
             return (KEYS,)
         case SetToolFlag() | SetPersona() | SetRestriction() | SetPolicyModule():
             return (EVERYONE,)

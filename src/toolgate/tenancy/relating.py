@@ -47,14 +47,20 @@ class Relating(Hand):
         else:
             await self._write(self._elsewhere, MarkRelations(tenant, "", added, removed))
 
-    async def relations(self, tenant: str, *, limit: int = MOST_RELATIONS) -> Sequence[Relation]:
+    async def relations(
+        self, tenant: str, *, limit: int = MOST_RELATIONS, after: Relation | None = None
+    ) -> Sequence[Relation]:
         """A tenant's relations, in order."""
         plain("tenant", tenant)
         if not 1 <= limit <= _MOST_READ:
             raise InvalidRequest(f"The limit is a number from 1 to {_MOST_READ:,}.")
         if self._elsewhere is not None:
-            return await self._elsewhere.read(tenant, limit=limit)
-        return await self._directory.relations(tenant, limit=limit)
+            if after is None:
+                return await self._elsewhere.read(tenant, limit=limit)
+            # It cannot be asked to go on from one: as many as can be read are looked through.
+            found = sorted(await self._elsewhere.read(tenant, limit=_MOST_READ))
+            return [one for one in found if one > after][:limit]
+        return await self._directory.relations(tenant, limit=limit, after=after)
 
     async def _write(self, writer: RelationWriter, intent: MarkRelations) -> None:
         """On record first; and every node forgets what it knew, before and after."""

@@ -4,14 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal, TypeVar
 
+from toolgate import clock
 from toolgate.errors import InvalidRequest
 from toolgate.identity import plain
-from toolgate.tenancy import keys, names
+from toolgate.tenancy import keys, lasting, names
 from toolgate.tenancy.audit import Record
 from toolgate.tenancy.capsule import NO_OVERRIDES, Mode, NewerMessages
 from toolgate.tenancy.changes import (
     AddKey,
     AddTenant,
+    ExpireKey,
     FirstKeys,
     RemoveAgent,
     RevokeKey,
@@ -21,7 +23,7 @@ from toolgate.tenancy.changes import (
     SetTenantFlag,
     SetToolFlag,
 )
-from toolgate.tenancy.keys import FreshKey, Role
+from toolgate.tenancy.keys import WITHOUT_AGENT, FreshKey, Key, Role
 from toolgate.tenancy.limiting import Limiting
 from toolgate.tenancy.relating import Relating
 from toolgate.tenancy.rules import Rules
@@ -136,15 +138,20 @@ class Tenancy(Rules, Relating, Limiting):
         user: str = "",
         persona: str = "",
         roles: Iterable[str] = (),
+        expires: str = "",
     ) -> FreshKey:
         """Make a key. Its secret is in the answer and nowhere else.
 
-        An admin needs no agent, and one who runs a tenant has none.
+        An admin needs no agent, and one who runs or looks after a tenant has none. `expires` is a
+        time such as `30d`, or a moment; without it the key has no end.
         """
         plain("tenant", tenant)
         role = _one_of(Role, role)
-        if role is Role.TENANT_ADMIN and agent:
-            raise InvalidRequest("The key of who runs a tenant names no agent. No key was made.")
+        if role in WITHOUT_AGENT and agent:
+            raise InvalidRequest(
+                f"The key of a {role} names no agent: it speaks for its tenant. "
+                "No key was made."
+            )
         if agent or role is Role.AGENT:
             plain("agent", agent)
         fresh = keys.make(
@@ -154,9 +161,31 @@ class Tenancy(Rules, Relating, Limiting):
             user=names.user(user) if user else "",
             persona=names.label("persona", persona) if persona else "",
             roles=names.labels("role", roles),
+            expires_ns=lasting.end(expires),
         )
         await self._put(AddKey(fresh.key))
         return fresh
+
+    async def rotate_key(self, key_id: str, *, overlap: str = "1h", expires: str = "") -> FreshKey:
+        """Another secret for the same holder; the old one opens for the overlap, then nothing.
+
+        Without `expires` the new one lasts as long as the old one was meant to.
+        """
+        left_ns = lasting.span(overlap, "overlap")
+        now_ns = clock.unix_ns()
+        old = self._key(key_id, now_ns)
+        end_ns = lasting.end(expires)
+        if not expires and old.expires_ns:
+            end_ns = now_ns + old.expires_ns - old.created_ns
+        fresh = keys.renewed(old, end_ns)
+        await self._put(AddKey(fresh.key), ExpireKey(old.id, now_ns + left_ns))
+        return fresh
+
+    def _key(self, key_id: str, now_ns: int) -> Key:
+        for key in self.world.keys.values():
+            if key.id == key_id and not key.is_over(now_ns):
+                return key
+        raise InvalidRequest(f"There is no key {key_id[:80]!r}; nothing was changed.")
 
     async def add_first_keys(self, tenant: str, agent: str) -> tuple[FreshKey, FreshKey] | None:
         """A tenant, its agent, and a key for an admin and the agent, if there never was a key."""

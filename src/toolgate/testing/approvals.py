@@ -87,6 +87,7 @@ class MemoryApprovals:
             and some.agent in {None, one.agent}
             and some.user in {None, one.user}
             and (not some.states or standing(one, now) in some.states)
+            and (some.before is None or (one.created_ns, one.id) < some.before)
         ]
         found.sort(key=lambda one: (one.created_ns, one.id), reverse=True)
         return found[: some.limit]

@@ -9,7 +9,7 @@ from toolgate import clock
 from toolgate.errors import InvalidRequest
 from toolgate.tenancy import account
 from toolgate.tenancy.audit import Actor, Record
-from toolgate.tenancy.changes import AddKey, Change, FirstKeys, RemoveAgent, RevokeKey
+from toolgate.tenancy.changes import AddKey, Change, ExpireKey, FirstKeys, RemoveAgent, RevokeKey
 from toolgate.tenancy.directory import UNSIGNED
 from toolgate.tenancy.keys import Key, no_holder
 from toolgate.tenancy.parts import RELATIONS, touched
@@ -25,6 +25,7 @@ class MemoryDirectory:
         self._records = Records()
         self._keys: Mapping[str, Key] = {}
         self._audit: tuple[Record, ...] = ()
+        self._uses: dict[str, int] = {}
         self._world = World()
 
     async def revision(self) -> int:
@@ -57,9 +58,20 @@ class MemoryDirectory:
         ]
         return found[:limit]
 
-    async def relations(self, tenant: str, *, limit: int) -> Sequence[Relation]:
+    async def relations(
+        self, tenant: str, *, limit: int, after: Relation | None = None
+    ) -> Sequence[Relation]:
         """A tenant's relations, in order."""
-        return sorted(self._records.relations.get(tenant, ()))[:limit]
+        found = sorted(self._records.relations.get(tenant, ()))
+        return [one for one in found if after is None or one > after][:limit]
+
+    async def note_uses(self, uses: Mapping[str, int]) -> None:
+        """Of keys, by id, the moment of their last use."""
+        self._uses.update({id_: at for id_, at in uses.items() if at > self._uses.get(id_, 0)})
+
+    async def uses(self) -> Mapping[str, int]:
+        """When each key was last used, of those that were."""
+        return dict(self._uses)
 
     def _noted(
         self, changes: tuple[Change, ...], keys: Mapping[str, Key], actor: Actor
@@ -74,7 +86,7 @@ class MemoryDirectory:
                     who=actor.who,
                     why=actor.why,
                     tenant=keys[change.id].tenant
-                    if isinstance(change, RevokeKey)
+                    if isinstance(change, (RevokeKey, ExpireKey))
                     else account.tenant_of(change),
                     change=account.name_of(change),
                     details=MappingProxyType(account.details_of(change)),
@@ -118,6 +130,11 @@ def _apply_to_keys(change: Change, records: Records, keys: dict[str, Key]) -> No
             if id_ not in keys:
                 raise InvalidRequest(f"There is no key {id_!r}; nothing was revoked.")
             keys[id_] = msgspec.structs.replace(keys[id_], revoked=True)
+        case ExpireKey(id_, at_ns):
+            if id_ not in keys or keys[id_].revoked:
+                raise InvalidRequest(f"There is no key {id_!r}; nothing was changed.")
+            end_ns = min(at_ns, keys[id_].expires_ns or at_ns)
+            keys[id_] = msgspec.structs.replace(keys[id_], expires_ns=end_ns)
         case RemoveAgent(tenant, agent):
             for id_, key in keys.items():
                 if (key.tenant, key.agent) == (tenant, agent):

@@ -15,6 +15,7 @@ from toolgate.tenancy.changes import (
     AddKey,
     AddTenant,
     Change,
+    ExpireKey,
     FirstKeys,
     MarkRelations,
     RemoveAgent,
@@ -75,7 +76,7 @@ def _put(mapping: Mapping[K, V], key: K, value: V | None) -> Mapping[K, V]:
 @singledispatch
 def apply(change: Change, records: Records) -> None:
     """Make the change; those of keys are made by whoever holds them."""
-    if not isinstance(change, (AddKey, FirstKeys, RevokeKey)):
+    if not isinstance(change, (AddKey, ExpireKey, FirstKeys, RevokeKey)):
         raise TypeError(f"no way to keep a {type(change).__name__} in {type(records).__name__}")
 
 

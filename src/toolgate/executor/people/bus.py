@@ -48,6 +48,10 @@ class Subscription(AsyncIterator[Event]):
             return _lost(lost, self._tenant or "")
         return self._held.popleft()
 
+    async def ready(self) -> Self:
+        """At once: it listens from the moment it was made. One of a server has to be reached."""
+        return self
+
     def put(self, event: Event) -> None:
         """Keep it for whoever reads here."""
         if self._is_over or (self._tenant is not None and event.tenant != self._tenant):

@@ -1,12 +1,15 @@
 """Who asks for a change, and how far their key reaches: the whole house, or one tenant."""
 
+from collections.abc import Callable, Sequence
 from enum import EnumMeta
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args
 
 import msgspec
 
 from toolgate.errors import InvalidRequest, PermissionDenied
 from toolgate.runtime import Runtime
+from toolgate.server.cursor import Page, page
+from toolgate.server.fields import whole
 from toolgate.server.request import Request
 from toolgate.tenancy import roster
 from toolgate.tenancy.keys import Role
@@ -15,17 +18,28 @@ from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tenancy.world import World
 
 T = TypeVar("T", bound=msgspec.Struct)
+R = TypeVar("R")
 _MOST_TOLD = 200
-
-
-class Nothing(msgspec.Struct, forbid_unknown_fields=True):
-    """Nothing can be said."""
 
 
 class OfTenant(msgspec.Struct, forbid_unknown_fields=True):
     """A question about one tenant, or about all."""
 
     tenant: str = ""
+
+
+class Some(msgspec.Struct, forbid_unknown_fields=True):
+    """Some of a list: how many, and from where on."""
+
+    limit: Annotated[str, whole(10_000)] = ""
+    cursor: str = ""
+
+
+class SomeOfTenant(OfTenant):
+    """Some of a list of one tenant, or of all."""
+
+    limit: Annotated[str, whole(10_000)] = ""
+    cursor: str = ""
 
 
 class Signed(msgspec.Struct, forbid_unknown_fields=True):
@@ -77,6 +91,10 @@ class Desk(NamedTuple):
         if self.asked not in {"", own}:
             raise beyond()
         return own
+
+    def page(self, rows: Sequence[R], key: Callable[[R], Any]) -> Page:
+        """One page of rows that are sorted by this key."""
+        return page(self.request, rows, key)
 
     def need_tenant(self) -> str:
         """The tenant that is meant, which has to be named."""

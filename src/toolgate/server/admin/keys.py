@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from toolgate import clock
 from toolgate.errors import InvalidRequest
 from toolgate.server.admin.desk import Desk, OfTenant, Signed, SignedOfTenant, beyond, noted
-from toolgate.tenancy.keys import Key, Role
+from toolgate.tenancy import lasting
+from toolgate.tenancy.keys import FreshKey, Key, Role
 from toolgate.tenancy.layer import roles_of
 from toolgate.tenancy.roster import strangers
 
@@ -19,13 +21,27 @@ class NewKey(SignedOfTenant, kw_only=True):
     user: str = ""
     persona: str = ""
     roles: tuple[str, ...] = ()
+    # A time such as `30d`, or a moment; without it the key has no end.
+    expires: str = ""
+
+
+class Rotated(Signed, kw_only=True):
+    """How long the old secret opens beside the new one, and when the new one ends."""
+
+    overlap: str = "1h"
+    expires: str = ""
 
 
 async def list_keys(desk: Desk, _: OfTenant) -> Any:
     """`GET keys?tenant=`."""
     wanted = desk.tenant
     found = sorted(_within(desk), key=lambda key: (key.tenant, key.agent, key.id))
-    return {"keys": [_shown(key) for key in found if not wanted or key.tenant == wanted]}
+    uses = await desk.gate.tenancy.uses.known()
+    return {
+        "keys": [
+            shown(key, uses.get(key.id, 0)) for key in found if not wanted or key.tenant == wanted
+        ]
+    }
 
 
 async def add_key(desk: Desk, given: NewKey) -> Any:
@@ -39,31 +55,56 @@ async def add_key(desk: Desk, given: NewKey) -> Any:
         user=given.user,
         persona=given.persona,
         roles=given.roles,
+        expires=given.expires,
     )
-    world = desk.gate.tenancy.world
-    known = roles_of(world.everyone.layers) | roles_of(world.tenant(fresh.key.tenant).layers)
-    answer = _shown(fresh.key) | {"secret": fresh.secret}
-    return noted(answer, strangers(fresh.key.roles, known))
+    return _told(desk, fresh)
+
+
+async def rotate_key(desk: Desk, given: Rotated) -> Any:
+    """`POST keys/{id}/rotate`: another secret for the same holder, in this answer only."""
+    [name] = desk.names
+    _need(desk, name, "changed")
+    fresh = await desk.tenancy.rotate_key(name, overlap=given.overlap, expires=given.expires)
+    old = next((key for key in desk.gate.tenancy.world.keys.values() if key.id == name), None)
+    ends = lasting.shown(old.expires_ns) if old is not None else None
+    return _told(desk, fresh) | {"replaces": name, "replaced_until": ends}
 
 
 async def revoke_key(desk: Desk, _: Signed) -> Any:
     """`DELETE keys/{id}`."""
     [name] = desk.names
-    if not any(key.id == name for key in _within(desk)):
-        raise InvalidRequest(f"There is no key {name[:80]!r}; nothing was revoked.")
+    _need(desk, name, "revoked")
     await desk.tenancy.revoke_key(name)
     return {"id": name, "revoked": True}
 
 
+def _need(desk: Desk, name: str, done: str) -> None:
+    if not any(key.id == name for key in _within(desk)):
+        raise InvalidRequest(f"There is no key {name[:80]!r}; nothing was {done}.")
+
+
+def _told(desk: Desk, fresh: FreshKey) -> dict[str, Any]:
+    world = desk.gate.tenancy.world
+    known = roles_of(world.everyone.layers) | roles_of(world.tenant(fresh.key.tenant).layers)
+    answer = shown(fresh.key, 0) | {"secret": fresh.secret}
+    return noted(answer, strangers(fresh.key.roles, known))
+
+
 def _within(desk: Desk) -> list[Key]:
     """The keys that this one may see and revoke: who runs a tenant has no say over the house's."""
-    own = desk.request.key.tenant
+    own, now_ns = desk.request.key.tenant, clock.unix_ns()
     return [
         key
         for key in desk.gate.tenancy.world.keys.values()
-        if desk.has_all or (key.tenant == own and key.role is not Role.ADMIN)
+        if (desk.has_all or (key.tenant == own and key.role is not Role.ADMIN))
+        and not key.is_over(now_ns)
     ]
 
 
-def _shown(key: Key) -> dict[str, Any]:
-    return {name: getattr(key, name) for name in _SHOWN}
+def shown(key: Key, used_ns: int) -> dict[str, Any]:
+    """A key without its digest, with when it began, ends and was last used."""
+    return {name: getattr(key, name) for name in _SHOWN} | {
+        "created": lasting.shown(key.created_ns),
+        "expires": lasting.shown(key.expires_ns),
+        "last_used": lasting.shown(used_ns),
+    }

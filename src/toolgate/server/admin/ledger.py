@@ -1,12 +1,13 @@
 """`/v1/admin/calls…` and `/v1/admin/undo`: what agents did, for whoever looks after it."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from toolgate.errors import CallNotFound
 from toolgate.executor.aftercare import shown
 from toolgate.ledger.ledger import Which
 from toolgate.server.admin.desk import Desk, OfTenant, SignedOfTenant
-from toolgate.server.ledger import page, read_states
+from toolgate.server.fields import whole
+from toolgate.server.ledger import page, read_before, read_states
 
 _MOST = 1_000
 
@@ -19,8 +20,9 @@ class SomeCalls(OfTenant):
     chain: str = ""
     tool: str = ""
     state: str = ""
-    limit: str = ""
+    limit: Annotated[str, whole(_MOST)] = ""
     before: str = ""
+    cursor: str = ""
 
 
 class Settled(SignedOfTenant, kw_only=True):
@@ -38,7 +40,7 @@ class Back(SignedOfTenant):
 
 
 async def list_calls(desk: Desk, given: SomeCalls) -> Any:
-    """`GET calls?tenant=&agent=&turn_group=&chain=&tool=&state=&limit=&before=`."""
+    """`GET calls?tenant=&agent=&turn_group=&chain=&tool=&state=&limit=&cursor=`."""
     which = Which(
         tenant=desk.need_tenant(),
         agent=given.agent,
@@ -46,10 +48,10 @@ async def list_calls(desk: Desk, given: SomeCalls) -> Any:
         chain=given.chain,
         tool=given.tool,
         states=read_states(desk.request.query),
-        before=given.before,
+        before=read_before(desk.request),
         limit=desk.request.number("limit", default=100, most=_MOST),
     )
-    return page(await desk.gate.ledger.search(which), which.limit)
+    return page(desk.request, await desk.gate.ledger.search(which), which.limit)
 
 
 async def show_call(desk: Desk, _: OfTenant) -> Any:

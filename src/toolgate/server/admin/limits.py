@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from toolgate.server.admin.desk import Desk, OfTenant, Signed, SignedOfTenant, noted
+from toolgate.server.admin.desk import Desk, Signed, SignedOfTenant, SomeOfTenant, noted
 from toolgate.spec.cost import plain
 from toolgate.spec.tool import RateLimit
 from toolgate.tenancy.world import RateKey
@@ -31,7 +31,7 @@ class Rate(SignedOfTenant, kw_only=True):
     tool: str = ""
 
 
-class SomeUsage(OfTenant):
+class SomeUsage(SomeOfTenant):
     """Of which month, such as `2026-11`."""
 
     month: str = ""
@@ -47,16 +47,18 @@ async def put_tenant(desk: Desk, given: Tenant) -> Any:
     return {"id": name, "plan": given.plan}
 
 
-async def list_budgets(desk: Desk, _: OfTenant) -> Any:
-    """`GET budgets?tenant=`: plans, and the budgets that operators gave."""
+async def list_budgets(desk: Desk, _: SomeOfTenant) -> Any:
+    """`GET budgets?tenant=&limit=&cursor=`: plans, and the budgets that operators gave."""
+    shown, following = desk.page(_tenants(desk), lambda item: item[0])
     return {
         "tenants": {
             name: {
                 "plan": tenant.plan or None,
                 "budgets": {metric: plain(most) for metric, most in tenant.budgets.items()},
             }
-            for name, tenant in _tenants(desk)
-        }
+            for name, tenant in shown
+        },
+        "next": following,
     }
 
 
@@ -69,13 +71,14 @@ async def put_budget(desk: Desk, given: Budget) -> Any:
     return noted(answer, desk.notes(before, tenant))
 
 
-async def list_limits(desk: Desk, _: OfTenant) -> Any:
-    """`GET limits?tenant=`: the rate limits that operators gave."""
+async def list_limits(desk: Desk, _: SomeOfTenant) -> Any:
+    """`GET limits?tenant=&limit=&cursor=`: the rate limits that operators gave."""
     everyone = desk.gate.tenancy.world.everyone.rates
     rows = [_row("", key, limit) for key, limit in sorted(everyone.items())]
     for name, tenant in _tenants(desk):
         rows += [_row(name, key, limit) for key, limit in sorted(tenant.rates.items())]
-    return {"limits": rows}
+    shown, following = desk.page(rows, lambda row: (row["tenant"], row["persona"], row["tool"]))
+    return {"limits": shown, "next": following}
 
 
 async def put_limit(desk: Desk, given: Rate) -> Any:
@@ -95,9 +98,10 @@ async def put_limit(desk: Desk, given: Rate) -> Any:
 
 
 async def list_usage(desk: Desk, given: SomeUsage) -> Any:
-    """`GET usage?tenant=&month=`: used and limit of each metric."""
+    """`GET usage?tenant=&month=&limit=&cursor=`: used and limit of each metric."""
     lines = await desk.gate.usage.lines(tenant=desk.tenant, month=given.month)
-    return {"usage": [msgspec.to_builtins(line) for line in lines]}
+    shown, following = desk.page(lines, lambda line: (line.tenant, line.metric))
+    return {"usage": [msgspec.to_builtins(line) for line in shown], "next": following}
 
 
 def _tenants(desk: Desk) -> list[tuple[str, Any]]:

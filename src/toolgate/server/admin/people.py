@@ -7,13 +7,13 @@ import msgspec
 from toolgate.errors import PermissionDenied
 from toolgate.server.admin.desk import (
     Desk,
-    Nothing,
-    OfTenant,
     SignedOfTenant,
+    Some,
+    SomeOfTenant,
     beyond,
     noted,
 )
-from toolgate.tenancy.capsule import Mode, NewerMessages
+from toolgate.tenancy.capsule import Capsule, Mode, NewerMessages
 from toolgate.tenancy.keys import Key, Role
 
 
@@ -40,35 +40,41 @@ class Activation(SignedOfTenant, kw_only=True):
     overrides: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
-async def list_tenants(desk: Desk, _: Nothing) -> Any:
-    """`GET tenants`."""
+async def list_tenants(desk: Desk, _: Some) -> Any:
+    """`GET tenants?limit=&cursor=`."""
     own = desk.tenant
     tenants = desk.gate.tenancy.world.tenants
+    found, following = desk.page([one for one in sorted(tenants) if own in {"", one}], str)
     return {
-        "tenants": [
-            {"id": name, "agents": len(tenants[name].capsules)}
-            for name in sorted(tenants)
-            if not own or name == own
-        ]
+        "tenants": [{"id": name, "agents": len(tenants[name].capsules)} for name in found],
+        "next": following,
     }
 
 
-async def list_agents(desk: Desk, _: OfTenant) -> Any:
-    """`GET agents?tenant=`."""
+async def list_agents(desk: Desk, _: SomeOfTenant) -> Any:
+    """`GET agents?tenant=&limit=&cursor=`."""
     capsules = desk.gate.tenancy.world.tenant(desk.need_tenant()).capsules
+    found, following = desk.page(sorted(capsules.items()), _name)
     return {
-        "agents": [
-            {
-                "id": agent,
-                "mode": capsule.mode,
-                "newer_messages": capsule.newer_messages,
-                "tools": {
-                    tool: {"enabled": one.enabled, "overrides": dict(one.overrides)}
-                    for tool, one in sorted(capsule.activations.items())
-                },
-            }
-            for agent, capsule in sorted(capsules.items())
-        ]
+        "agents": [shown(agent, capsule) for agent, capsule in found],
+        "next": following,
+    }
+
+
+def _name(item: tuple[str, Any]) -> str:
+    return item[0]
+
+
+def shown(agent: str, capsule: Capsule) -> dict[str, Any]:
+    """An agent and its capsule, as others are told of them."""
+    return {
+        "id": agent,
+        "mode": capsule.mode,
+        "newer_messages": capsule.newer_messages,
+        "tools": {
+            tool: {"enabled": one.enabled, "overrides": dict(one.overrides)}
+            for tool, one in sorted(capsule.activations.items())
+        },
     }
 
 
@@ -106,17 +112,20 @@ def _is_of(key: Key, tenant: str, agent: str) -> bool:
     return (key.tenant, key.agent) == (tenant, agent)
 
 
-async def list_flags(desk: Desk, _: OfTenant) -> Any:
-    """`GET flags?tenant=`."""
+async def list_flags(desk: Desk, _: SomeOfTenant) -> Any:
+    """`GET flags?tenant=&limit=&cursor=`: a page is so many tenants."""
     world = desk.gate.tenancy.world
     own = desk.tenant
+    flagged = [
+        (name, tenant.flags)
+        for name, tenant in sorted(world.tenants.items())
+        if tenant.flags and own in {"", name}
+    ]
+    found, following = desk.page(flagged, _name)
     return {
         "everyone": dict(world.everyone.flags),
-        "tenants": {
-            name: dict(tenant.flags)
-            for name, tenant in sorted(world.tenants.items())
-            if tenant.flags and (not own or name == own)
-        },
+        "tenants": {name: dict(flags) for name, flags in found},
+        "next": following,
     }
 
 

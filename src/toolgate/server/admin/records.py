@@ -1,20 +1,17 @@
 """`/v1/admin/`: relations, policy modules, and the record of every change."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from toolgate.errors import InvalidRequest
-from toolgate.server.admin.desk import Desk, Nothing, OfTenant, Signed, SignedOfTenant, noted
+from toolgate.server.admin.desk import Desk, OfTenant, Signed, SignedOfTenant, SomeOfTenant, noted
+from toolgate.server.cursor import made, opened
+from toolgate.server.fields import Nothing, whole
 from toolgate.tenancy.names import nearest
+from toolgate.tenancy.relation import Relation
 
 _MOST_RELATIONS = 10_000
-
-
-class SomeRelations(OfTenant):
-    """How many."""
-
-    limit: str = ""
 
 
 class Relations(SignedOfTenant):
@@ -33,15 +30,22 @@ class Module(Signed, kw_only=True):
 class SomeRecords(OfTenant):
     """How many, and from where on."""
 
-    limit: str = ""
-    before: str = ""
+    limit: Annotated[str, whole(1_000)] = ""
+    before: Annotated[str, whole(999_999_999)] = ""
+    cursor: str = ""
 
 
-async def list_relations(desk: Desk, _: SomeRelations) -> Any:
-    """`GET relations?tenant=&limit=`."""
+async def list_relations(desk: Desk, _: SomeOfTenant) -> Any:
+    """`GET relations?tenant=&limit=&cursor=`."""
     most = desk.request.number("limit", default=1_000, most=_MOST_RELATIONS)
-    found = await desk.gate.tenancy.relations(desk.need_tenant(), limit=most)
-    return {"relations": [str(relation) for relation in found]}
+    last = opened(desk.request)
+    found = await desk.gate.tenancy.relations(
+        desk.need_tenant(), limit=most, after=None if last is None else Relation(*last)
+    )
+    following = None
+    if len(found) == most:
+        following = made(desk.request, msgspec.structs.astuple(found[-1]))
+    return {"relations": [str(relation) for relation in found], "next": following}
 
 
 async def put_relations(desk: Desk, given: Relations) -> Any:
@@ -82,15 +86,15 @@ async def remove_policy(desk: Desk, _: Signed) -> Any:
 
 
 async def list_audit(desk: Desk, given: SomeRecords) -> Any:
-    """`GET audit?tenant=&limit=&before=`: who changed what, when and why; newest first."""
+    """`GET audit?tenant=&limit=&cursor=`: who changed what, when and why; newest first."""
     number = desk.request.number
-    records = await desk.gate.tenancy.audit(
-        tenant=desk.tenant or None,
-        limit=number("limit", default=100, most=1_000),
-        before=number("before", default=1, most=999_999_999) if given.before else None,
-    )
+    limit, last = number("limit", default=100, most=1_000), opened(desk.request)
+    if last is None and given.before:
+        last = number("before", default=1, most=999_999_999)
+    records = await desk.gate.tenancy.audit(tenant=desk.tenant or None, limit=limit, before=last)
     return {
         "records": [
             msgspec.structs.asdict(record) | {"details": dict(record.details)} for record in records
-        ]
+        ],
+        "next": made(desk.request, records[-1].id) if len(records) == limit else None,
     }

@@ -1,27 +1,45 @@
 """`/v1/admin/…`: one table from method and path to what answers it, and who may ask."""
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
-from toolgate.errors import InvalidRequest, PermissionDenied
-from toolgate.server.admin import keys, ledger, limits, people, records, rules
+from toolgate.errors import InvalidRequest
+from toolgate.server import rights
+from toolgate.server.admin import health, keys, ledger, limits, people, records, rules, tools
 from toolgate.server.admin.desk import (
     Desk,
-    Nothing,
     OfTenant,
     Signed,
     SignedOfTenant,
-    beyond,
-    reaches_all,
+    Some,
+    SomeOfTenant,
     read,
 )
-from toolgate.server.body import Receive, read_object
+from toolgate.server.fields import Nothing
 from toolgate.server.request import Request
+from toolgate.server.rights import Right
+from toolgate.tenancy.keys import Role
 
 PREFIX = "/v1/admin/"
 _MOST_NAME = 256
+# What is done about calls, and lists that are not for everybody who may look.
+_SETTLED = frozenset({"calls/settle", "calls/again", "undo"})
+_SECRETS = frozenset({"keys"})
+# What changes and lists can be refused with.
+CODES = (
+    "permission_denied",
+    "call_not_found",
+    "tool_not_found",
+    "in_progress",
+    "invalid_specs",
+    "invalid_policy",
+    "policy_unavailable",
+    "relations_unavailable",
+    "store_unavailable",
+)
 
 
 class Route(NamedTuple):
@@ -34,15 +52,15 @@ class Route(NamedTuple):
 
 # The first part of the path, how many names follow it, and the method.
 ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
-    ("tenants", 0): {"GET": Route(people.list_tenants, Nothing)},
+    ("tenants", 0): {"GET": Route(people.list_tenants, Some)},
     ("tenants", 1): {"PUT": Route(limits.put_tenant, limits.Tenant, house=True)},
-    ("agents", 0): {"GET": Route(people.list_agents, OfTenant)},
+    ("agents", 0): {"GET": Route(people.list_agents, SomeOfTenant)},
     ("agents", 1): {
         "PUT": Route(people.put_agent, people.Agent),
         "DELETE": Route(people.remove_agent, SignedOfTenant),
     },
     ("flags", 0): {
-        "GET": Route(people.list_flags, OfTenant),
+        "GET": Route(people.list_flags, SomeOfTenant),
         "PUT": Route(people.put_flag, people.Flag),
     },
     ("activations", 0): {"PUT": Route(people.put_activation, people.Activation)},
@@ -51,21 +69,22 @@ ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
         "POST": Route(keys.add_key, keys.NewKey),
     },
     ("keys", 1): {"DELETE": Route(keys.revoke_key, Signed)},
-    ("layers", 0): {"GET": Route(rules.list_layers, OfTenant)},
+    ("keys/rotate", 1): {"POST": Route(keys.rotate_key, keys.Rotated)},
+    ("layers", 0): {"GET": Route(rules.list_layers, SomeOfTenant)},
     ("layers", 1): {
         "PUT": Route(rules.put_layer, rules.NewLayer),
         "DELETE": Route(rules.remove_layer, rules.OldLayer),
     },
-    ("roles", 0): {"GET": Route(rules.list_roles, OfTenant)},
+    ("roles", 0): {"GET": Route(rules.list_roles, SomeOfTenant)},
     ("roles", 1): {
         "PUT": Route(rules.put_role, rules.NewRole),
         "DELETE": Route(rules.remove_role, SignedOfTenant),
     },
-    ("personas", 0): {"GET": Route(rules.list_personas, Nothing)},
+    ("personas", 0): {"GET": Route(rules.list_personas, Some)},
     ("personas", 1): {"PUT": Route(rules.put_persona, rules.Persona, house=True)},
     ("personas", 2): {"PUT": Route(rules.put_restriction, rules.Restriction, house=True)},
     ("relations", 0): {
-        "GET": Route(records.list_relations, records.SomeRelations),
+        "GET": Route(records.list_relations, SomeOfTenant),
         "POST": Route(records.put_relations, records.Relations),
     },
     ("policies", 0): {"GET": Route(records.list_policies, Nothing, house=True)},
@@ -74,11 +93,11 @@ ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
         "DELETE": Route(records.remove_policy, Signed, house=True),
     },
     ("budgets", 0): {
-        "GET": Route(limits.list_budgets, OfTenant),
+        "GET": Route(limits.list_budgets, SomeOfTenant),
         "PUT": Route(limits.put_budget, limits.Budget, house=True),
     },
     ("limits", 0): {
-        "GET": Route(limits.list_limits, OfTenant),
+        "GET": Route(limits.list_limits, SomeOfTenant),
         "PUT": Route(limits.put_limit, limits.Rate, house=True),
     },
     ("usage", 0): {"GET": Route(limits.list_usage, limits.SomeUsage)},
@@ -88,45 +107,72 @@ ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
     ("calls/settle", 1): {"POST": Route(ledger.settle, ledger.Settled)},
     ("calls/again", 1): {"POST": Route(ledger.again, SignedOfTenant)},
     ("undo", 0): {"POST": Route(ledger.undo, ledger.Back)},
+    ("tools", 0): {"GET": Route(tools.list_tools, tools.SomeTools)},
+    ("tools", 1): {"GET": Route(tools.show_tool, Nothing, house=True)},
+    ("export", 0): {"GET": Route(tools.export_tools, tools.Exported)},
+    ("reload", 0): {"POST": Route(tools.reload, Signed, house=True)},
+    ("health", 0): {"GET": Route(health.show_health, Nothing, house=True)},
 }
 
 
-def allowed_methods(parts: list[str]) -> tuple[str, ...]:
-    """What can be asked of this path; nothing where there is none."""
-    return tuple(_found(parts)[0])
+def template(head: str, names: int) -> str:
+    """The path of a row, as it is published."""
+    match head, names:
+        case "personas", 2:
+            return PREFIX + "personas/{id}/tools/{+tool}"
+        case "tools", 1:
+            return PREFIX + "tools/{+name}"
+        case "policies", 1:
+            return PREFIX + "policies/{name}"
+        case "layers", 1:
+            return PREFIX + "layers/{name}"
+        case "roles", 1:
+            return PREFIX + "roles/{role}"
+        case _, 0:
+            return PREFIX + head
+        case _:
+            # What is done about a call stands behind its id.
+            first, *verb = head.split("/")
+            return "/".join([PREFIX + first, "{id}", *verb])
 
 
-async def administer(request: Request, method: str, parts: list[str], receive: Receive) -> Any:
-    """Answer a request whose path and method are in the table."""
-    if not request.is_admin:
-        raise PermissionDenied("This is for an admin's key.", phase="door", reason="the key's role")
-    methods, names = _found(parts)
-    route = methods[method]
-    if route.house and not reaches_all(request):
-        raise beyond()
+def summary(route: Route) -> str:
+    """What it is for, by the words behind its address."""
+    said = " ".join((inspect.getdoc(route.answer) or "").split())
+    return said.rpartition("`: ")[2].replace("`", "").removesuffix(".") + "."
+
+
+def roles(head: str, method: str, route: Route) -> frozenset[Role]:
+    """Whose keys may ask."""
+    if route.house:
+        return rights.roles(Right.HOUSE)
+    if head in _SETTLED and method != "GET":
+        return rights.roles(Right.SETTLE)
+    is_open = method == "GET" and head not in _SECRETS
+    return rights.roles(Right.LOOK if is_open else Right.RULE)
+
+
+def answer(method: str, route: Route) -> Callable[[Request], Awaitable[Any]]:
+    """What answers a request of this row."""
+
+    async def answered(request: Request) -> Any:
+        return await administer(request, method, route)
+
+    return answered
+
+
+async def administer(request: Request, method: str, route: Route) -> Any:
+    """Answer a request of this row."""
+    names = request.names
     if any(not name.isprintable() or len(name) > _MOST_NAME for name in names):
         raise InvalidRequest(f"A name in the path has at most {_MOST_NAME} printable characters.")
     fields = dict[str, Any](request.query)
     if method != "GET":
-        fields = _together(fields, await read_object(receive, or_nothing=True))
+        fields = _together(fields, await request.body(or_nothing=True))
         await request.confirm()
     given = read(fields, route.fields)
     desk = Desk(request, names, getattr(given, "tenant", ""), getattr(given, "why", ""))
     return await route.answer(desk, given)
-
-
-def _found(parts: list[str]) -> tuple[Mapping[str, Route], tuple[str, ...]]:
-    """What the path leads to, and the names in it."""
-    head, *names = parts
-    if head == "personas" and len(names) > 1:
-        # personas/{id}/tools/{tool}, and a tool's name may hold a slash.
-        if len(names) < 3 or names[1] != "tools":
-            return {}, ()
-        names = [names[0], "/".join(names[2:])]
-    if head == "calls" and len(names) == 2:
-        # What is done about a call stands behind its id.
-        head, names = f"calls/{names[1]}", names[:1]
-    return ROUTES.get((head, len(names)), {}), tuple(names)
 
 
 def _together(query: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:

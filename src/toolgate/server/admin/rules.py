@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from toolgate.errors import InvalidRequest
-from toolgate.server.admin.desk import Desk, Nothing, OfTenant, Signed, SignedOfTenant, noted
+from toolgate.server.admin.desk import Desk, Signed, SignedOfTenant, Some, SomeOfTenant, noted
 from toolgate.tenancy import roster
 from toolgate.tenancy.layer import Layer, Layers, Permissions, roles_of
 from toolgate.tenancy.names import nearest
@@ -46,9 +46,11 @@ class Restriction(Signed):
     reason: str = ""
 
 
-async def list_layers(desk: Desk, _: OfTenant) -> Any:
-    """`GET layers?tenant=`."""
-    return {"layers": [row for tenant, layers in _kept(desk) for row in _rows(tenant, layers)]}
+async def list_layers(desk: Desk, _: SomeOfTenant) -> Any:
+    """`GET layers?tenant=&limit=&cursor=`."""
+    rows = [row for tenant, layers in _kept(desk) for row in _rows(tenant, layers)]
+    shown, following = desk.page(rows, lambda row: (row["tenant"], row["role"], row["name"]))
+    return {"layers": shown, "next": following}
 
 
 async def put_layer(desk: Desk, given: NewLayer) -> Any:
@@ -77,15 +79,15 @@ async def remove_layer(desk: Desk, given: OldLayer) -> Any:
     return {"name": name, "role": given.role, "tenant": tenant, "removed": True}
 
 
-async def list_roles(desk: Desk, _: OfTenant) -> Any:
-    """`GET roles?tenant=`."""
-    return {
-        "roles": [
-            {"role": role, "tenant": tenant, "layers": sum(whose == role for whose, _ in layers)}
-            for tenant, layers in _kept(desk)
-            for role in sorted(roles_of(layers))
-        ]
-    }
+async def list_roles(desk: Desk, _: SomeOfTenant) -> Any:
+    """`GET roles?tenant=&limit=&cursor=`."""
+    rows = [
+        {"role": role, "tenant": tenant, "layers": sum(whose == role for whose, _ in layers)}
+        for tenant, layers in _kept(desk)
+        for role in sorted(roles_of(layers))
+    ]
+    shown, following = desk.page(rows, lambda row: (row["tenant"], row["role"]))
+    return {"roles": shown, "next": following}
 
 
 async def put_role(desk: Desk, given: NewRole) -> Any:
@@ -105,9 +107,10 @@ async def remove_role(desk: Desk, _: SignedOfTenant) -> Any:
     return {"role": role, "tenant": tenant, "removed": True}
 
 
-async def list_personas(desk: Desk, _: Nothing) -> Any:
-    """`GET personas`: they are the same in every tenant."""
+async def list_personas(desk: Desk, _: Some) -> Any:
+    """`GET personas?limit=&cursor=`: they are the same in every tenant."""
     personas = desk.gate.tenancy.world.everyone.personas
+    shown, following = desk.page(sorted(personas.items()), lambda item: item[0])
     return {
         "personas": [
             {
@@ -118,8 +121,9 @@ async def list_personas(desk: Desk, _: Nothing) -> Any:
                     for tool, one in sorted(persona.restrictions.items())
                 },
             }
-            for name, persona in sorted(personas.items())
-        ]
+            for name, persona in shown
+        ],
+        "next": following,
     }
 
 

@@ -1,34 +1,44 @@
 """What a request is answered by, whatever carries it, and on whichever revision."""
 
-import logging
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from toolgate.errors import ToolgateError
 from toolgate.runtime import Runtime
-from toolgate.server.mcp import listing, rpc
+from toolgate.server.mcp import listing, revision, rpc
 from toolgate.server.mcp.changes import Changes
-from toolgate.server.mcp.exchange import Exchange
+from toolgate.server.mcp.exchange import Exchange, Peer
+from toolgate.server.mcp.faults import fault_of
 from toolgate.server.mcp.methods import Method, Methods
-from toolgate.server.mcp.rpc import Fault, Id, Message
+from toolgate.server.mcp.rpc import Id, Message
 from toolgate.server.mcp.seal import Seal
+from toolgate.server.mcp.tasks import AFTER
 from toolgate.spec.effect import Effect
-from toolgate.telemetry.place import kind_of, place_of
+from toolgate.spec.tool import ToolSpec
 
-log = logging.getLogger("toolgate.server")
 _LIST = "tools/list"
 _CALL = "tools/call"
+# What every request of the newer revision says in `_meta`.
+_PLAIN = frozenset({revision.VERSION, revision.CLIENT, revision.CAPABILITIES})
 _NO_MORE: Mapping[str, Method] = MappingProxyType({})
 
 
 class Answering:
     """The methods over one house."""
 
-    def __init__(self, gate: Runtime, *, secret: bytes, expose_tools: bool = True) -> None:
+    def __init__(
+        self, gate: Runtime, *, expose_tools: bool = True, task_after: float = AFTER
+    ) -> None:
         self.gate = gate
         self.changes = Changes(gate)
-        self._listing = listing.Listing()
-        self.methods = Methods(self._listing, Seal(secret), expose_tools=expose_tools)
+        self.listing = listing.Listing()
+        self.methods = Methods(
+            self.listing, Seal(gate.secret), expose_tools=expose_tools, task_after=task_after
+        )
+
+    async def close(self, patience: float) -> None:
+        """Nobody is answered any more; side effects get so many seconds to come to their end."""
+        await self.changes.close()
+        await self.methods.tasks.close(self.gate, patience)
 
     async def answer(
         self, exchange: Exchange, id_: Id, more: Mapping[str, Method] = _NO_MORE
@@ -38,18 +48,33 @@ class Answering:
         try:
             if exchange.method == _LIST and self.methods.exposes(_LIST):
                 specs = await self.gate.discover(exchange.peer.caller)
-                found = listing.answer(id_, self._listing, specs, exchange.params, modern=modern)
+                found = listing.answer(id_, self.listing, specs, exchange.params, modern=modern)
                 return 200, found
             method = more.get(exchange.method) or self.methods.answer
             return 200, rpc.result(id_, await method(exchange))
-        except Fault as error:
-            return rpc.STATUS.get(error.code, 200), rpc.fault(id_, error)
-        except ToolgateError as error:
-            return 200, rpc.fault(id_, told(error))
         except Exception as error:  # noqa: BLE001  whatever it is, the client hears no more of it
-            log.error("%s failed with %s in %s", exchange.method, kind_of(error), place_of(error))  # noqa: TRY400
-            broke = Fault(rpc.INTERNAL_ERROR, "Something went wrong here; it is in the log.")
-            return 200, rpc.fault(id_, broke)
+            fault = fault_of(error, exchange.method)
+            return rpc.STATUS.get(fault.code, 200), rpc.fault(id_, fault)
+
+    async def plainly(self, exchange: Exchange, spec: ToolSpec, id_: Id) -> tuple[int, bytes]:
+        """As `answer`, for a call that `is_plain`."""
+        try:
+            return 200, await self.methods.calls.plainly(exchange, spec, id_)
+        except Exception as error:  # noqa: BLE001  as above
+            fault = fault_of(error, exchange.method)
+            return rpc.STATUS.get(fault.code, 200), rpc.fault(id_, fault)
+
+    def is_plain(self, message: Message, peer: Peer, spec: ToolSpec) -> bool:
+        """Whether it is a call of a pure tool that says nothing but its arguments."""
+        params = message.params
+        return (
+            spec.effect is Effect.PURE
+            and params["_meta"].keys() <= _PLAIN
+            and "requestState" not in params
+            and "inputResponses" not in params
+            and "extensions" not in peer.capabilities
+            and self.methods.exposes(_CALL)
+        )
 
     def changes_nothing(self, message: Message) -> bool:
         """Whether a request can be given up in the middle. A side effect runs to its end: nobody
@@ -59,8 +84,3 @@ class Answering:
             return True
         spec = self.gate.catalog.current.get(str(message.params.get("name")))
         return spec is not None and spec.effect is Effect.PURE
-
-
-def told(error: ToolgateError) -> Fault:
-    """An error of ours where only a fault can tell it."""
-    return Fault(rpc.INTERNAL_ERROR, error.message, {"code": error.code})

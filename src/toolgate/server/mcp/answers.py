@@ -7,6 +7,7 @@ import orjson
 from toolgate.call import Output
 from toolgate.errors import ToolgateError
 from toolgate.server.mcp import revision
+from toolgate.server.mcp.rpc import Id
 from toolgate.spec.tool import ToolSpec
 
 CALL_ID = "toolgate/callId"
@@ -15,6 +16,12 @@ ERROR = "toolgate/error"
 _BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 _MARKED = frozenset({"content", "structuredContent"})
 _SERVER = {revision.SERVER: dict(revision.INFO)}
+_PARTS = (
+    b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":%b}],"isError":false%b,'
+    b'"resultType":"complete","_meta":'
+    + orjson.dumps(_SERVER)[:-1].replace(b"%", b"%%")
+    + b',"toolgate/callId":"%b","toolgate/status":"success"}}}'
+)
 
 
 def finished(output: Output, spec: ToolSpec | None, *, modern: bool) -> dict[str, Any]:
@@ -28,15 +35,43 @@ def finished(output: Output, spec: ToolSpec | None, *, modern: bool) -> dict[str
     result: dict[str, Any]
     if is_content(data):
         result = {**data, "isError": False}
+        if spec is not None:
+            # A list that tells of a schema promises something that fits it.
+            result.setdefault("structuredContent", data)
     else:
-        result = {"content": [_text(data)], "isError": False}
+        # Written once, for both.
+        raw = b"" if type(data) is str else orjson.dumps(data)
+        text = data if type(data) is str else raw.decode()
+        result = {"content": [{"type": "text", "text": text}], "isError": False}
         if type(data) is dict:
-            result["structuredContent"] = data
+            if spec is None:
+                result["structuredContent"] = orjson.Fragment(raw)
+            else:
+                result["structuredContent"] = data
     if spec is not None and not _fits(spec, result):
         # A client holds it against the schema, and would refuse what was kept aside.
         result.pop("structuredContent", None)
         result["isError"] = True
     return stamped(result, meta, modern=modern)
+
+
+def written(id_: Id, output: Output, spec: ToolSpec | None) -> bytes | None:
+    """The whole answer of a success on the newer revision, as `finished` would give it; `None`
+    where that has to look closer.
+    """
+    data: Any = output.data
+    if type(data) is str:
+        if spec is not None:
+            return None
+        text, structured = orjson.dumps(data), b""
+    elif type(data) is dict and "content" not in data:
+        if spec is not None and not _fits(spec, {"structuredContent": data}):
+            return None
+        raw = orjson.dumps(data)
+        text, structured = orjson.dumps(raw.decode()), b',"structuredContent":' + raw
+    else:
+        return None
+    return _PARTS % (orjson.dumps(id_), text, structured, output.call_id.encode())
 
 
 def refused(error: ToolgateError, *, modern: bool) -> dict[str, Any]:
@@ -79,11 +114,6 @@ def _failed(output: Output, meta: dict[str, Any], *, modern: bool) -> dict[str, 
     meta[ERROR] = {"code": error.code, "retryable": error.retryable}
     text = {"type": "text", "text": output.to_human()}
     return stamped({"content": [text], "isError": True}, meta, modern=modern)
-
-
-def _text(data: Any) -> dict[str, Any]:
-    text = data if type(data) is str else orjson.dumps(data).decode()
-    return {"type": "text", "text": text}
 
 
 def _fits(spec: ToolSpec, result: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from toolgate.call import Caller
-from toolgate.errors import ToolgateError
+from toolgate.errors import ToolgateError, Unauthenticated
 from toolgate.runtime import Runtime
 from toolgate.spec.tool import ToolSpec
 
@@ -20,6 +20,7 @@ MOST = 1_000
 class _Listener(NamedTuple):
     caller: Caller
     tell: Callable[[], None]
+    end: Callable[[], None]
 
 
 class Changes:
@@ -37,13 +38,18 @@ class Changes:
         """Whether no more can listen."""
         return len(self._listeners) >= MOST
 
-    async def listen(self, caller: Caller, tell: Callable[[], None]) -> Callable[[], None]:
-        """Be told of every change from now on, until the function that comes back is called."""
+    async def listen(
+        self, caller: Caller, tell: Callable[[], None], end: Callable[[], None]
+    ) -> Callable[[], None]:
+        """Be told of every change from now on, until the function that comes back is called.
+
+        `end` is called once the caller's key opens nothing any more.
+        """
         self._number += 1
         number = self._number
         with contextlib.suppress(ToolgateError):
             self._last[number] = await self._gate.gate.listing(caller)
-        self._listeners[number] = _Listener(caller, tell)
+        self._listeners[number] = _Listener(caller, tell, end)
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch(), name="toolgate-mcp-changes")
 
@@ -67,6 +73,10 @@ class Changes:
             for number, one in list(self._listeners.items()):
                 try:
                     now = await self._gate.gate.listing(one.caller)
+                except Unauthenticated:
+                    self._listeners.pop(number, None)
+                    one.end()
+                    continue
                 except ToolgateError as error:
                     log.warning("the tools of a listener could not be listed (%s)", error.code)
                     continue

@@ -7,7 +7,6 @@ import msgspec
 
 from toolgate.call import Caller
 from toolgate.runtime import Runtime
-from toolgate.server.mcp import revision
 from toolgate.server.mcp.rpc import METHOD_NOT_FOUND, Fault, Params, notification
 from toolgate.server.mcp.sse import Stream
 from toolgate.tenancy.keys import Key
@@ -54,11 +53,8 @@ class Peer(msgspec.Struct, frozen=True):
     capabilities: Mapping[str, Any]
     # Of the older revision: what its session goes by.
     session: str = ""
-
-    @property
-    def is_modern(self) -> bool:
-        """Whether every request stands for itself."""
-        return self.version == revision.MODERN
+    # Whether every request stands for itself.
+    is_modern: bool = False
 
 
 class Exchange(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import MutableMapping
 from typing import Any
 
+from toolgate import clock
 from toolgate.call import Caller
 from toolgate.errors import ToolgateError
 from toolgate.runtime import Runtime
@@ -17,7 +18,11 @@ from toolgate.server.mcp.listen import Listeners
 from toolgate.server.mcp.modern import VERSION, Headers, check_params, peer_of, unsupported
 from toolgate.server.mcp.rpc import Fault, Message
 from toolgate.server.mcp.running import Running
+from toolgate.server.mcp.spoken import heard
+from toolgate.server.mcp.tasks import AFTER
 from toolgate.server.problems import problem, wire_problem
+from toolgate.server.rights import Right, may, not_for
+from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.keys import Key
 
 PATH = "/mcp"
@@ -28,30 +33,43 @@ _JSON = [
     (b"x-content-type-options", b"nosniff"),
 ]
 _MOST_CALLERS = 10_000
+_ONCE: frozenset[bytes] = frozenset()
 
 
 class Mcp:
     """An ASGI handler for one path."""
 
     def __init__(
-        self, gate: Runtime, door: Door, *, secret: bytes, expose_tools: bool = True
+        self,
+        gate: Runtime,
+        door: Door,
+        *,
+        expose_tools: bool = True,
+        task_after: float = AFTER,
+        drain: float = 30.0,
     ) -> None:
         self._door = door
-        self._answering = Answering(gate, secret=secret, expose_tools=expose_tools)
+        self._answering = Answering(gate, expose_tools=expose_tools, task_after=task_after)
+        self._drain = drain
+        self._ended_ns = 0
         self._running = Running()
         self._listeners = Listeners(self._answering)
         self._legacy = Legacy(self._answering)
-        self._callers: dict[Key, Caller] = {}
+        # By the key's id: to look a key up by all that it says takes longer than all else here.
+        self._callers: dict[str, tuple[Key, Caller]] = {}
 
     def end_streams(self) -> None:
         """Nobody listens any longer; what runs, runs on."""
+        self._ended_ns = self._ended_ns or clock.monotonic_ns()
         self._legacy.close()
         self._listeners.close()
 
     async def close(self) -> None:
         """The end."""
         self.end_streams()
-        await self._answering.changes.close()
+        # Of the time that calls have for their end, requests had their part.
+        gone = (clock.monotonic_ns() - self._ended_ns) / 1e9
+        await self._answering.close(max(0.0, self._drain - gone))
 
     async def __call__(self, scope: Scope, receive: Receive, send: sse.Send) -> None:
         """Answer one request."""
@@ -60,16 +78,16 @@ class Mcp:
             key = self._door.known(headers.get(b"authorization"))
             if key is None:
                 key = await self._door.verified(headers.get(b"authorization"))
+            kept = self._callers.get(key.id)
+            caller = kept[1] if kept is not None and kept[0] is key else self._caller(key)
         except ToolgateError as error:
             await _problem(send, error, self._door)
             return
-        caller = self._callers.get(key) or self._caller(key)
         if scope["method"] != "POST":
             await self._legacy.other(scope["method"], headers, key, receive, send)
             return
         try:
-            document = await read_object(receive)
-            message = rpc.read(document)
+            message = heard(rpc.read(await read_object(receive)), headers)
         except SlowBodyError:
             status, body = wire_problem("request_timeout")
             await reply(send, status, body)
@@ -87,9 +105,12 @@ class Mcp:
             await self._legacy.post(message, headers, key, caller, send)
 
     def _caller(self, key: Key) -> Caller:
+        if not may(key, Right.CALL):
+            raise not_for(key)
         if len(self._callers) >= _MOST_CALLERS:
             self._callers.clear()
-        found = self._callers[key] = caller_of(key)
+        found = caller_of(key)
+        self._callers[key.id] = (key, found)
         return found
 
     async def _modern(
@@ -108,10 +129,14 @@ class Mcp:
             fault = None if version == revision.MODERN else unsupported(version)
             await (reply(send, 202, b"") if fault is None else reply(send, 400, _nobodys(fault)))
             return
+        spec = None
         try:
             peer = peer_of(message, headers, key, caller, repeated)
             if message.method == "tools/call":
-                self._check_params(message, headers, repeated)
+                spec = self._answering.gate.catalog.current.get(str(message.params.get("name")))
+                if spec is not None and self._answering.listing.shape(spec).is_mirrored:
+                    given = rpc.mapping(message.params, "arguments")
+                    check_params(spec.input_schema.value(), given, headers, repeated)
         except Fault as error:
             await reply(send, rpc.STATUS.get(error.code, 200), rpc.fault(message.id, error))
             return
@@ -121,19 +146,29 @@ class Mcp:
         elif "progressToken" in meta or revision.LOG_LEVEL in meta:
             await self._streamed(message, peer, receive, send)
         else:
-            await self._at_once(message, peer, receive, send)
+            await self._at_once(message, peer, spec, receive, send)
 
     async def _at_once(
-        self, message: Message, peer: Peer, receive: Receive, send: sse.Send
+        self,
+        message: Message,
+        peer: Peer,
+        spec: ToolSpec | None,
+        receive: Receive,
+        send: sse.Send,
     ) -> None:
         """One answer, in one piece."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  a server runs each request in one
-        can_end = self._answering.changes_nothing(message)
+        is_plain = spec is not None and self._answering.is_plain(message, peer, spec)
+        can_end = is_plain or self._answering.changes_nothing(message)
         if can_end:
             self._running.enter(task, receive)
         try:
-            status, body = await self._answer(message, peer, DEAF)
+            if spec is not None and is_plain:
+                exchange = self._exchange(message, peer, DEAF)
+                status, body = await self._answering.plainly(exchange, spec, message.id)
+            else:
+                status, body = await self._answer(message, peer, DEAF)
         except asyncio.CancelledError:
             if not can_end:
                 raise
@@ -144,18 +179,14 @@ class Mcp:
                 self._running.leave(task)
         await reply(send, status, body)
 
-    async def _answer(self, message: Message, peer: Peer, back: Back) -> tuple[int, bytes]:
+    def _exchange(self, message: Message, peer: Peer, back: Back) -> Exchange:
         meta = message.params["_meta"]
-        exchange = Exchange(
-            self._answering.gate,
-            peer,
-            message.method,
-            message.params,
-            meta,
-            back,
-            meta.get(revision.LOG_LEVEL, ""),
-        )
-        return await self._answering.answer(exchange, message.id)
+        level = meta.get(revision.LOG_LEVEL, "")
+        gate = self._answering.gate
+        return Exchange(gate, peer, message.method, message.params, meta, back, level)
+
+    async def _answer(self, message: Message, peer: Peer, back: Back) -> tuple[int, bytes]:
+        return await self._answering.answer(self._exchange(message, peer, back), message.id)
 
     async def _streamed(
         self, message: Message, peer: Peer, receive: Receive, send: sse.Send
@@ -173,18 +204,12 @@ class Mcp:
                 return
             if not gone.done():
                 work.add_done_callback(lambda done: _ended(stream, done))
-                await sse.write(send, stream)
+                await sse.write_until(gone, send, stream)
         finally:
             begun.cancel()
             gone.cancel()
             if not work.done() and self._answering.changes_nothing(message):
                 work.cancel()
-
-    def _check_params(self, message: Message, headers: Headers, repeated: frozenset[bytes]) -> None:
-        spec = self._answering.gate.catalog.current.get(str(message.params.get("name")))
-        if spec is not None and b"x-mcp-header" in spec.input_schema.raw:
-            given = rpc.mapping(message.params, "arguments")
-            check_params(spec.input_schema.value(), given, headers, repeated)
 
 
 def _headers(scope: Scope) -> tuple[Headers, frozenset[bytes]]:
@@ -198,7 +223,7 @@ def _headers(scope: Scope) -> tuple[Headers, frozenset[bytes]]:
     if b"authorization" in repeated:
         # Which one a proxy saw is unknown.
         found[b"authorization"] = b""
-    return found, frozenset(repeated)
+    return found, frozenset(repeated) if repeated else _ONCE
 
 
 def _is_modern(message: Message, headers: Headers) -> bool:

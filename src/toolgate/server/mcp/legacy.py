@@ -9,7 +9,8 @@ from toolgate.call import Caller
 from toolgate.errors import ToolgateError
 from toolgate.server.body import Receive
 from toolgate.server.mcp import revision, rpc, sse
-from toolgate.server.mcp.answering import Answering, told
+from toolgate.server.mcp.answering import Answering
+from toolgate.server.mcp.faults import told
 from toolgate.server.mcp.modern import Headers
 from toolgate.server.mcp.rpc import Fault, Message
 from toolgate.server.mcp.sessions import Session, Sessions

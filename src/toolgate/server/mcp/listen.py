@@ -11,6 +11,7 @@ from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.exchange import Exchange, Peer
 from toolgate.server.mcp.resources import OWN
 from toolgate.server.mcp.rpc import Fault, Message
+from toolgate.server.mcp.task import Task
 
 _MOST_URIS = 256
 
@@ -21,6 +22,7 @@ class Listeners:
     def __init__(self, answering: Answering) -> None:
         self._gate = answering.gate
         self._changes = answering.changes
+        self._tasks = answering.methods.tasks
         self._open: dict[sse.Stream, bytes] = {}
 
     def close(self) -> None:
@@ -33,29 +35,34 @@ class Listeners:
         """Acknowledge what is heard, then tell of it until the client goes."""
         stream = sse.Stream("")
         async with self.heard(message, peer, stream):
-            writing = asyncio.create_task(sse.write(send, stream))
             gone = asyncio.create_task(sse.left(receive))
             try:
-                await asyncio.wait({writing, gone}, return_when=asyncio.FIRST_COMPLETED)
+                await sse.write_until(gone, send, stream)
             finally:
-                writing.cancel()
                 gone.cancel()
 
     @asynccontextmanager
     async def heard(self, message: Message, peer: Peer, stream: sse.Stream) -> AsyncGenerator[None]:
         """As long as this is open, the stream is told."""
         meta = {revision.SUBSCRIPTION: message.id}
-        wanted: object = message.params.get("notifications")
         exchange = Exchange(self._gate, peer, message.method, message.params, meta)
-        if not isinstance(wanted, dict) or self._changes.is_full:
-            stream.put(rpc.fault(message.id, _refused(cast("object", wanted))))
+        try:
+            wanted, tasks = self._wanted(message, peer)
+        except Fault as error:
+            stream.put(rpc.fault(message.id, error))
             stream.close()
             yield
             return
-        heard, uris = _honoured(cast("dict[str, Any]", wanted), exchange)
+        heard, uris = _honoured(wanted, exchange)
+        if tasks:
+            heard["taskIds"] = [one.id for one in tasks]
 
         def tell(method: str, params: dict[str, Any]) -> None:
-            stream.put(rpc.notification(f"notifications/{method}", params | {"_meta": meta}))
+            known = {"_meta": params.get("_meta", {}) | meta}
+            stream.put(rpc.notification(f"notifications/{method}", params | known))
+
+        def told(task: Task) -> None:
+            tell("tasks", task.shown())
 
         def changed() -> None:
             if heard.get("toolsListChanged"):
@@ -66,20 +73,32 @@ class Listeners:
                 tell("resources/updated", {"uri": uri})
 
         tell("subscriptions/acknowledged", {"notifications": heard})
-        leave = await self._changes.listen(peer.caller, changed)
+        leave = await self._changes.listen(peer.caller, changed, stream.close)
         over = {"resultType": "complete", "_meta": meta}
         self._open[stream] = rpc.result(message.id, over)
         try:
+            for one in tasks:
+                one.listeners.add(told)
+                # It may have changed since its client looked.
+                told(one)
             yield
         finally:
             del self._open[stream]
             leave()
+            for one in tasks:
+                one.listeners.discard(told)
 
-
-def _refused(wanted: object) -> Fault:
-    if not isinstance(wanted, dict):
-        return Fault(rpc.INVALID_PARAMS, "'notifications' says what is to be told.")
-    return Fault(rpc.INTERNAL_ERROR, "Too many listen here already; try again later.")
+    def _wanted(self, message: Message, peer: Peer) -> tuple[dict[str, Any], list[Task]]:
+        wanted: object = message.params.get("notifications")
+        if not isinstance(wanted, dict):
+            raise Fault(rpc.INVALID_PARAMS, "'notifications' says what is to be told.")
+        if self._changes.is_full:
+            raise Fault(rpc.INTERNAL_ERROR, "Too many listen here already; try again later.")
+        found = cast("dict[str, Any]", wanted)
+        ids = found.get("taskIds")
+        if ids is not None and type(ids) is not list:
+            raise Fault(rpc.INVALID_PARAMS, "'taskIds' is a list of tasks.")
+        return found, [] if ids is None else self._tasks.of(peer, cast("list[Any]", ids))
 
 
 def _honoured(wanted: dict[str, Any], exchange: Exchange) -> tuple[dict[str, Any], list[str]]:

@@ -17,8 +17,9 @@ from toolgate.spec.tool import ToolSpec
 PAGE = 1_000
 _MOST_LISTS = 64
 _MOST_SHAPES = 100_000
-# How long a client may go by a list; changes are told to whoever listens.
-TTL_MS = 30_000
+# How long a client may go by what it was told: a list that is a moment old may not be what can be
+# called any more. Changes are told to whoever listens.
+TTL_MS = 0
 
 
 class Shape(NamedTuple):
@@ -27,6 +28,8 @@ class Shape(NamedTuple):
     raw: bytes
     # Whether results are held against a schema that was listed.
     has_output: bool
+    # Whether some of its arguments have to stand in headers too.
+    is_mirrored: bool
 
 
 class Listing:
@@ -47,7 +50,8 @@ class Listing:
             if len(self._shapes) >= _MOST_SHAPES:
                 self._shapes.clear()
             shown = mcp(spec)
-            found = Shape(orjson.dumps(shown), "outputSchema" in shown)
+            is_mirrored = b'"x-mcp-header"' in spec.input_schema.raw
+            found = Shape(orjson.dumps(shown), "outputSchema" in shown, is_mirrored)
             self._shapes[spec.fingerprint] = found
         return found
 

@@ -9,10 +9,12 @@ from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.listing import TTL_MS, Listing
 from toolgate.server.mcp.rpc import METHOD_NOT_FOUND, Fault
 from toolgate.server.mcp.seal import Seal
+from toolgate.server.mcp.tasks import AFTER, DECLARED, METHODS, Tasks, takes_tasks
 from toolgate.server.mcp.tools import Calls
 
 Method = Callable[[Exchange], Awaitable[dict[str, Any]]]
-TOOLS = frozenset({"tools/list", "tools/call"})
+_HOUR_MS = 3_600_000
+TOOLS = frozenset({"tools/list", "tools/call"}) | METHODS
 # What only the older revision has: it keeps a session, and speaks about it.
 SESSION = frozenset({"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
 
@@ -23,11 +25,17 @@ class Methods:
     `expose_tools`: without it a client can find out what there is, and call nothing.
     """
 
-    def __init__(self, listing: Listing, seal: Seal, *, expose_tools: bool = True) -> None:
+    def __init__(
+        self, listing: Listing, seal: Seal, *, expose_tools: bool = True, task_after: float = AFTER
+    ) -> None:
         self._exposes = expose_tools
-        calls = Calls(listing, seal)
+        self.calls = Calls(listing, seal)
+        self.tasks = Tasks(self.calls, after=task_after)
         self._table: Mapping[str, Method] = {
-            "tools/call": calls.call,
+            "tools/call": self._called,
+            "tasks/get": _modern(self.tasks.get),
+            "tasks/update": _modern(self.tasks.update),
+            "tasks/cancel": _modern(self.tasks.cancel),
             "server/discover": self._discovered,
             "resources/list": _resources,
             "resources/templates/list": _templates,
@@ -45,6 +53,7 @@ class Methods:
             "resources": {"listChanged": True, "subscribe": True},
             "prompts": {},
             "completions": {},
+            "logging": {},
         }
 
     def exposes(self, method: str) -> bool:
@@ -58,22 +67,42 @@ class Methods:
             raise unknown(exchange.method)
         return await method(exchange)
 
+    # Not a coroutine of its own: who takes no tasks does not pay for them.
+    def _called(self, exchange: Exchange) -> Awaitable[dict[str, Any]]:
+        peer = exchange.peer
+        if "extensions" in peer.capabilities and peer.is_modern and takes_tasks(peer.capabilities):
+            return self.tasks.call(exchange)
+        return self.calls.call(exchange)
+
     async def _discovered(self, exchange: Exchange) -> dict[str, Any]:
         if not exchange.peer.is_modern:
             raise unknown(exchange.method)
-        return _cacheable(
-            exchange,
-            {
-                "supportedVersions": list(revision.SUPPORTED),
-                "capabilities": self.capabilities,
-                "instructions": revision.INSTRUCTIONS,
-            },
-        )
+        extensions = {"extensions": dict(DECLARED)} if self._exposes else {}
+        told: dict[str, Any] = {
+            "supportedVersions": list(revision.SUPPORTED),
+            "capabilities": self.capabilities | extensions,
+            "instructions": revision.INSTRUCTIONS,
+            # It is the same for everybody, until this server is another one.
+            "ttlMs": _HOUR_MS,
+            "cacheScope": "public",
+        }
+        return stamped(told, modern=True)
 
 
 def unknown(method: str) -> Fault:
     """There is no such method, or not on this revision."""
     return Fault(METHOD_NOT_FOUND, f"There is no method {method[:80]!r} here.")
+
+
+def _modern(method: Method) -> Method:
+    """Only on the newer revision."""
+
+    def answered(exchange: Exchange) -> Awaitable[dict[str, Any]]:
+        if not exchange.peer.is_modern:
+            raise unknown(exchange.method)
+        return method(exchange)
+
+    return answered
 
 
 def _cacheable(exchange: Exchange, result: dict[str, Any]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def peer_of(
         _compare(message, version, headers)
     if version != revision.MODERN:
         raise unsupported(version)
-    return Peer(key, caller, version, cast("dict[str, Any]", capabilities))
+    return Peer(key, caller, version, cast("dict[str, Any]", capabilities), is_modern=True)
 
 
 def unsupported(version: str) -> Fault:
@@ -96,11 +96,14 @@ def _compare(message: Message, version: str, headers: Headers) -> None:
     if headers.get(METHOD) != message.method.encode("utf-8", "replace"):
         raise _differs("Mcp-Method", "the method")
     named = NAMED.get(message.method)
-    if named is not None:
-        given = message.params.get(named)
-        header = headers.get(NAME)
-        if type(given) is str and (header is None or unwrapped(header) != given):
-            raise _differs("Mcp-Name", repr(named))
+    if named is None:
+        return
+    given, header = message.params.get(named), headers.get(NAME, b"")
+    if type(given) is not str:
+        return
+    is_plain = not header.startswith(b"=?") and header == given.encode("utf-8", "replace")
+    if not is_plain and (NAME not in headers or unwrapped(header) != given):
+        raise _differs("Mcp-Name", repr(named))
 
 
 def _differs(header: str, what: str) -> Fault:

@@ -103,7 +103,9 @@ def fault(id_: Id, error: Fault) -> bytes:
     told: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not None:
         told["data"] = error.data
-    return orjson.dumps({"jsonrpc": "2.0", "id": id_, "error": told}, default=repr)
+    # Where nobody can tell the id, there is none.
+    head: dict[str, Any] = {"jsonrpc": "2.0"} if id_ is None else {"jsonrpc": "2.0", "id": id_}
+    return orjson.dumps(head | {"error": told}, default=repr)
 
 
 def notification(method: str, params: Params) -> bytes:

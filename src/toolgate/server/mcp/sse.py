@@ -115,6 +115,15 @@ async def _body(send: Send, raw: bytes) -> None:
     await send({"type": "http.response.body", "body": raw, "more_body": True})
 
 
+async def write_until(gone: "asyncio.Task[None]", send: Send, stream: Stream) -> None:
+    """All of a stream, or as much of it as the client stays for."""
+    writing = asyncio.create_task(write(send, stream))
+    try:
+        await asyncio.wait({writing, gone}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        writing.cancel()
+
+
 async def left(receive: Receive) -> None:
     """Until the client has gone."""
     while (await receive())["type"] != "http.disconnect":

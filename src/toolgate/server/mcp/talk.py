@@ -31,7 +31,7 @@ class Talk:
         """The result of `initialize`."""
         return {
             "protocolVersion": peer.version,
-            "capabilities": self._answering.methods.capabilities | {"logging": {}},
+            "capabilities": self._answering.methods.capabilities,
             "serverInfo": dict(revision.INFO),
             "instructions": revision.INSTRUCTIONS,
         }
@@ -83,7 +83,9 @@ class Talk:
                 told = rpc.notification("notifications/resources/updated", {"uri": uri})
                 session.beside.put(told)
 
-        return await self._answering.changes.listen(session.peer.caller, changed)
+        return await self._answering.changes.listen(
+            session.peer.caller, changed, session.beside.close
+        )
 
 
 class Way:

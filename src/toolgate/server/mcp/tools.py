@@ -11,11 +11,11 @@ import orjson
 from toolgate.call import Caller, Output, Turn
 from toolgate.errors import CallRefused, CannotAsk, InputNeeded, ToolgateError, ToolNotFound
 from toolgate.executor.bare import bare
-from toolgate.server.mcp import answers, person
+from toolgate.server.mcp import answers, person, rpc
 from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.line import ToolLine, answers_of
 from toolgate.server.mcp.listing import Listing
-from toolgate.server.mcp.rpc import INVALID_PARAMS, MISSING_CAPABILITY, Fault, mapping, text
+from toolgate.server.mcp.rpc import INVALID_PARAMS, MISSING_CAPABILITY, Fault, Id, mapping, text
 from toolgate.server.mcp.seal import Seal
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
@@ -44,15 +44,42 @@ class Calls:
 
     async def call(self, exchange: Exchange) -> dict[str, Any]:
         """The result, or what the client has to answer first."""
-        params = exchange.params
-        name, args = text(params, "name"), mapping(params, "arguments")
-        snapshot = exchange.gate.catalog.current
-        spec = snapshot.get(name)
-        if spec is None:
-            meant = self._listing.meant(snapshot, name)
-            name, spec = (name, None) if meant is None else (meant, snapshot.get(meant))
+        (name, spec), args = self.meant(exchange), mapping(exchange.params, "arguments")
         found = self._round(exchange, name, args, spec)
         output = await self._run(exchange, name, args, found)
+        return await self._told(exchange, name, args, found, output, spec)
+
+    async def plainly(self, exchange: Exchange, spec: ToolSpec, id_: Id) -> bytes:
+        """The whole answer to a call of a pure tool that says nothing but its arguments.
+
+        What `call` gives, by a straighter way: nearly all calls come by here.
+        """
+        args = mapping(exchange.params, "arguments")
+        try:
+            output = await exchange.gate.call(
+                spec.name, args, caller=exchange.peer.caller, line=ToolLine(exchange, {})
+            )
+        except CallRefused as error:
+            return rpc.result(id_, _refused(error, exchange))
+        if output.error is None and exchange.gate.features.structured_tool_output:
+            held = spec if self._listing.shape(spec).has_output else None
+            written = answers.written(id_, output, held)
+            if written is not None:
+                return written
+        found = _Round(None, {})
+        told = await self._told(exchange, spec.name, args, found, output, spec)
+        return rpc.result(id_, told)
+
+    async def _told(
+        self,
+        exchange: Exchange,
+        name: str,
+        args: dict[str, Any],
+        found: _Round,
+        output: Output | ToolgateError,
+        spec: ToolSpec | None,
+    ) -> dict[str, Any]:
+        """What became of a call, or what has to be answered before it can go on."""
         if isinstance(output, ToolgateError):
             return _refused(output, exchange)
         asked = person.waits_for(output)
@@ -61,6 +88,16 @@ class Calls:
         if output.error is not None and output.error.code in _QUESTIONS:
             return self._questions(exchange, name, args, found, output)
         return self._finished(exchange, output, spec)
+
+    def meant(self, exchange: Exchange) -> tuple[str, ToolSpec | None]:
+        """The tool, by its own name or by the one that it is listed under."""
+        name = text(exchange.params, "name")
+        snapshot = exchange.gate.catalog.current
+        spec = snapshot.get(name)
+        if spec is None:
+            meant = self._listing.meant(snapshot, name)
+            return (name, None) if meant is None else (meant, snapshot.get(meant))
+        return name, spec
 
     def _finished(
         self, exchange: Exchange, output: Output, spec: ToolSpec | None

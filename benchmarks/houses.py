@@ -1,0 +1,170 @@
+"""Servers as real processes: toolgate as anybody starts it, and the ungoverned ones beside it.
+
+All of them stand on the first core, where there are two; only one is asked at a time.
+"""
+
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.load import LOOPBACK, pinned
+from benchmarks.start import PATIENCE_SECONDS, command, free_port
+from benchmarks.wires import OLD, TOOL, message
+
+# Of everything that can be limited there is a limit, which nobody meets.
+SETTINGS = """\
+[limits]
+tenant = "1000000/second"
+persona = "1000000/second"
+tool = "1000000/second"
+
+[tools]
+builtin = []
+refresh = 0
+"""
+MODULE = '''\
+"""What the measured tools do."""
+
+
+async def add(a: int, b: int) -> dict[str, int]:
+    """Add two numbers."""
+    return {"sum": a + b}
+
+
+async def anything(**arguments: object) -> None:
+    """Take whatever a schema asks for."""
+'''
+_NUMBER = {"type": "integer"}
+ADD: dict[str, Any] = {
+    "name": TOOL,
+    "description": "Add two numbers.",
+    "config": {"module": "measured_tools", "function": "add"},
+    "effect": "pure",
+    "rate_limit": "1000000/second",
+    "input_schema": {
+        "type": "object",
+        "properties": {"a": _NUMBER, "b": _NUMBER},
+        "required": ["a", "b"],
+        "additionalProperties": False,
+    },
+    "output_schema": {"type": "object", "properties": {"sum": _NUMBER}, "required": ["sum"]},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """A server that answers: where, by which process, and with which agent's key."""
+
+    pid: int
+    port: int
+    key: str = ""
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def toolgate(more: Sequence[dict[str, Any]] = ()) -> Generator[House]:
+    """`toolgate serve` in a folder of its own, with `add` and `more` tools and nothing built in."""
+    with (
+        TemporaryDirectory(prefix="toolgate-bench-") as folder,
+        (Path(folder) / "log").open("wb") as log,
+    ):
+        root = Path(folder)
+        (root / "tools").mkdir()
+        (root / "tools" / "measured.json").write_text(json.dumps({"tools": [ADD, *more]}), "utf-8")
+        (root / "measured_tools.py").write_text(MODULE, "utf-8")
+        (root / "toolgate.toml").write_text(SETTINGS, "utf-8")
+        process = subprocess.Popen(  # noqa: S603
+            [command(), "serve", "--port", "0", "--json"],
+            cwd=root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            preexec_fn=lambda: pinned(0),  # noqa: PLW1509  nothing here has threads
+        )
+        try:
+            greeting = _greeting(process, root / "log")
+            port = int(greeting["url"].rsplit(":", 1)[1])
+            yield House(pid=process.pid, port=port, key=greeting["keys"]["agent"])
+        finally:
+            _ended(process)
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def _last_word(log: Path) -> str:
+    return " ".join(log.read_text("utf-8").strip().splitlines()[-1:])
+
+
+def _greeting(process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:
+    assert process.stdout is not None
+    text = b""
+    for line in process.stdout:
+        text += line
+        if line == b"}\n":
+            return json.loads(text)
+    raise RuntimeError(f"it ended with {process.wait()}: {text.decode()} {_last_word(log)}")
+
+
+@contextmanager
+def ungoverned(name: str) -> Generator[House]:
+    """One of `benchmarks.servers`."""
+    port = free_port()
+    with TemporaryDirectory(prefix="toolgate-bench-") as folder:
+        told = Path(folder) / "log"
+        with told.open("wb") as log:
+            process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-m", "benchmarks.servers", name, str(port)],
+                stdout=log,
+                stderr=log,
+            )
+            try:
+                until = time.monotonic() + PATIENCE_SECONDS
+                while not _listens(port):
+                    if process.poll() is not None or time.monotonic() > until:
+                        raise RuntimeError(f"it did not start: {_last_word(told)}")
+                    time.sleep(0.02)
+                yield House(pid=process.pid, port=port)
+            finally:
+                _ended(process)
+
+
+def session(house: House) -> str:
+    """A session of the older revision; empty where the server keeps none."""
+    hello = {
+        "protocolVersion": OLD,
+        "capabilities": {},
+        "clientInfo": {"name": "benchmarks", "version": "1"},
+    }
+    headers, body = message("initialize", hello, port=house.port, key=house.key, revision=OLD)
+    connection = http.client.HTTPConnection(LOOPBACK, house.port, timeout=PATIENCE_SECONDS)
+    try:
+        connection.request("POST", "/mcp", body=body, headers=headers)
+        response = connection.getresponse()
+        said = response.read()
+    finally:
+        connection.close()
+    if response.status != http.client.OK:
+        raise RuntimeError(f"initialize was answered {response.status} {said[:200]!r}")
+    return response.headers.get("Mcp-Session-Id", "")
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((LOOPBACK, port)) == 0

@@ -1,0 +1,45 @@
+"""A running server, looked at from outside: what it answers, and what it says of its parts."""
+
+from typing import Any
+
+import msgspec
+
+from toolgate import clock
+from toolgate.cli import show
+from toolgate.cli.around import skew
+from toolgate.cli.far import Place, Server, reach
+from toolgate.cli.finding import Finding, of_engine, of_sources
+from toolgate.errors import PermissionDenied, ToolgateError, Unauthenticated
+from toolgate.gate.policy import Health
+
+
+async def examined(place: Place) -> list[Finding]:
+    """Each part of the server, or the first thing that keeps it from being asked."""
+    try:
+        return await reach(place, _asked)
+    except ToolgateError as error:
+        return [Finding("server", False, error.message)]
+
+
+async def _asked(server: Server) -> list[Finding]:
+    await server.look("/healthz")
+    found = [Finding("server", True, f"{server.url} answers")]
+    before = clock.unix_ns()
+    try:
+        told: dict[str, Any] = await server.get("health")
+    except Unauthenticated as error:
+        return [*found, Finding("key", False, error.message)]
+    except PermissionDenied:
+        says = "opens the server, and is no admin's: its parts are not told to it"
+        return [*found, Finding("key", True, says)]
+    middle = (before + clock.unix_ns()) / 2
+    tools = f"{told['tools']:,} can run; {show.count(told['tenants'], 'tenant')}"
+    return [
+        *found,
+        Finding("key", True, "an admin's"),
+        skew((told["now_ns"] - middle) / 1e9, "the server"),
+        *of_sources(told["sources"]),
+        Finding("tools", True, tools),
+        *(Finding("tool", False, f"{name}: {why}") for name, why in told["unusable"].items()),
+        *(of_engine(msgspec.convert(one, Health)) for one in told["engines"]),
+    ]

@@ -1,0 +1,132 @@
+"""A running server, as commands ask it: the same questions that they ask the local store."""
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, TypeVar
+from urllib.parse import quote
+
+import typer
+
+from toolgate.client.wire import Wire
+from toolgate.errors import InvalidRequest
+
+T = TypeVar("T")
+KEY = "TOOLGATE_KEY"
+URL = "TOOLGATE_URL"
+_ADMIN = "/v1/admin"
+_MOST_KEY_FILE = 16_384
+# A call may take as long as its tool does, and wait for a person besides.
+_PATIENCE = 900.0
+
+Url = Annotated[
+    str,
+    typer.Option(
+        "--url",
+        envvar=URL,
+        show_envvar=False,
+        help=f"A running server instead of the local store; or {URL}. Its key comes by {KEY}.",
+    ),
+]
+# Never the key itself: whoever lists processes would see it.
+KeyFile = Annotated[
+    Path | None, typer.Option("--key-file", help=f"A file with the server's key, instead of {KEY}.")
+]
+
+
+class Place(NamedTuple):
+    """Where a command works: on the store that the settings name, or on a running server."""
+
+    config: Path | None
+    url: str = ""
+    key_file: Path | None = None
+
+    @property
+    def is_far(self) -> bool:
+        """Whether it is a running server."""
+        return bool(self.url)
+
+
+class Server:
+    """One running server. What is left empty is not sent."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return self._wire.url
+
+    async def get(self, path: str, *names: str, **query: Any) -> Any:
+        """`GET` below `/v1/admin`."""
+        return await self._wire.request("GET", _path(path, names), query=_given(query))
+
+    async def each(
+        self, path: str, field: str | None = None, *, most: int | None = None, **query: Any
+    ) -> list[Any]:
+        """A list below `/v1/admin`, page by page; so many at the most."""
+        found: list[Any] = []
+        cursor = ""
+        while True:
+            page = await self.get(path, cursor=cursor, **query)
+            found += page[field or path]
+            cursor = page.get("next") or ""
+            if not cursor or (most is not None and len(found) >= most):
+                return found[:most]
+
+    async def put(self, path: str, *names: str, **body: Any) -> Any:
+        """`PUT` below `/v1/admin`."""
+        return await self._wire.request("PUT", _path(path, names), body=body)
+
+    async def post(self, path: str, *names: str, **body: Any) -> Any:
+        """`POST` below `/v1/admin`."""
+        return await self._wire.request("POST", _path(path, names), body=body, seconds=_PATIENCE)
+
+    async def delete(self, path: str, *names: str, **query: Any) -> Any:
+        """`DELETE` below `/v1/admin`."""
+        return await self._wire.request("DELETE", _path(path, names), query=_given(query))
+
+    async def ask(self, method: str, path: str, *names: str, body: Any = None, **query: Any) -> Any:
+        """Anything else below `/v1`."""
+        target = "/".join([f"/v1/{path}", *(quote(name, safe="") for name in names)])
+        return await self._wire.request(
+            method, target, query=_given(query), body=body, seconds=_PATIENCE
+        )
+
+    async def look(self, path: str) -> Any:
+        """What needs no key, such as `/readyz`."""
+        return await self._wire.request("GET", path)
+
+
+Far = Callable[[Server], Awaitable[T]]
+
+
+async def reach(place: Place, work: Far[T]) -> T:
+    """Do the work on the server; `InvalidRequest` where there is no key for it."""
+    async with Wire(place.url, _key(place)) as wire:
+        return await work(Server(wire))
+
+
+def _key(place: Place) -> str:
+    if place.key_file is None:
+        key = os.environ.get(KEY, "")
+        if not key:
+            raise InvalidRequest(
+                f"A server is asked with a key: set {KEY}, or name a file with it: --key-file PATH"
+            )
+        return key.strip()
+    try:
+        with place.key_file.open(encoding="utf-8") as file:
+            return file.read(_MOST_KEY_FILE).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise InvalidRequest(f"The key file {place.key_file} cannot be read ({why}).") from None
+
+
+def _path(path: str, names: tuple[str, ...]) -> str:
+    return "/".join([f"{_ADMIN}/{path}", *(quote(name, safe="") for name in names)])
+
+
+def _given(query: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in query.items() if value not in ("", None, False)}

@@ -1,0 +1,50 @@
+"""What a look at one part found: fine, or what is wrong and what to do."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from toolgate.gate.policy import Health
+
+ENGINES: Mapping[str, str] = {
+    "rego": "policy",
+    "opa": "policy",
+    "store": "relations",
+    "spicedb": "relations",
+    "redis": "cache",
+}
+
+
+class Finding(NamedTuple):
+    """One part: its name, whether it is fine, and the sentence."""
+
+    part: str
+    fine: bool
+    says: str
+
+
+def of_engine(health: Health) -> Finding:
+    """How a policy or relations engine is."""
+    part = ENGINES.get(health.engine, "engine")
+    says = f"{health.engine}: "
+    if not health.ok:
+        kept = "; the last good policy stays" if part == "policy" and health.serves else ""
+        says += f"{' '.join(health.problem.split())}{kept}"
+    else:
+        says += f"revision {health.revision}" if health.revision else "answers"
+    return Finding(part, health.ok, says)
+
+
+def of_sources(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
+    """Where tools come from."""
+    return [
+        Finding(
+            "source",
+            row["ok"],
+            f"{row['source']}: {' '.join(row['problem'].split()) or _tools(row['tools'])}",
+        )
+        for row in rows
+    ]
+
+
+def _tools(number: int) -> str:
+    return f"{number:,} tool" if number == 1 else f"{number:,} tools"

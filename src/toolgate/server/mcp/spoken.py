@@ -1,0 +1,33 @@
+"""What a client can say in headers, where its library gives no way to say it in `_meta`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, Message, meta_of
+from toolgate.server.mcp.tools import KEY, SESSION, TURN_GROUP
+
+_SAID: Mapping[bytes, str] = {
+    b"idempotency-key": KEY,
+    b"toolgate-turn-group": TURN_GROUP,
+    b"toolgate-session": SESSION,
+}
+
+
+def heard(message: Message, headers: Mapping[bytes, bytes]) -> Message:
+    """The message, with what its headers say. Of two that differ nobody can tell which is meant."""
+    if message.method != "tools/call" or not (_SAID.keys() & headers.keys()):
+        return message
+    said: dict[str, Any] = {
+        name: headers[header].decode("latin-1")
+        for header, name in _SAID.items()
+        if header in headers
+    }
+    meta = meta_of(message.params)
+    for name, value in said.items():
+        if meta.get(name, value) != value:
+            raise Fault(
+                INVALID_PARAMS,
+                f"{name!r} in '_meta' and its header differ, and nobody can say which is meant. "
+                "Nothing ran: send one.",
+            )
+    return message._replace(params=message.params | {"_meta": {**meta, **said}})

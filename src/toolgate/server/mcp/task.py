@@ -1,0 +1,201 @@
+"""A call that goes on without the request that it came by: how it stands, and what it waits for."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+import orjson
+
+from toolgate import clock
+from toolgate.server.mcp.answers import CALL_ID
+from toolgate.server.mcp.exchange import DEAF, Back, Exchange, Peer
+from toolgate.server.mcp.rpc import Fault, Params
+from toolgate.server.mcp.tools import KEY
+
+Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
+# What is still to come.
+OPEN = frozenset({"working", "input_required"})
+# How long a result can be had, and a question be answered.
+TTL_MS = 3_600_000
+POLL_MS = 1_000
+TOKEN = "progressToken"  # noqa: S105  the protocol's name for what progress is told by
+_PROGRESS = "notifications/progress"
+
+
+class Way:
+    """The way back of a call that may become a task: to its request, and later into its task."""
+
+    def __init__(self, back: Back, *, tells_progress: bool) -> None:
+        self._back = back
+        self._tells_progress = tells_progress
+        self._last: Params | None = None
+        self._task: Task | None = None
+
+    def notify(self, method: str, params: Params) -> None:
+        """A task has no stream: how far it has come stands in its status."""
+        is_progress = method == _PROGRESS
+        if is_progress:
+            self._last = params
+        if self._task is None and (self._tells_progress or not is_progress):
+            self._back.notify(method, params)
+        elif self._task is not None and is_progress:
+            self._task.progressed(params)
+
+    def leads_into(self, task: "Task") -> None:
+        """From now on; what was told last stands there already."""
+        self._task = task
+        # Its stream is not held on to.
+        self._back = DEAF
+        if self._last is not None:
+            task.progressed(self._last)
+
+    async def ask(self, method: str, params: Params) -> Any:
+        """Not on the way."""
+        return await self._back.ask(method, params)
+
+
+class Task:
+    """One of them. Its results are kept as they are sent."""
+
+    def __init__(self, id_: str, exchange: Exchange, *, may_end: bool, key: str | None) -> None:
+        self.id = id_
+        self.owner = exchange.peer.key.id
+        # Whether it changes nothing, and can be given up in the middle.
+        self.may_end = may_end
+        self.status: Status = "working"
+        self.size = 0
+        self.listeners: set[Callable[[Task], None]] = set()
+        self.work: asyncio.Task[dict[str, Any]] | None = None
+        # On the monotonic clock: since when it has stood as it stands.
+        self.since_ns = clock.monotonic_ns()
+        # As long as there may be another round.
+        self._exchange: Exchange | None = exchange
+        self._created_ns = self._updated_ns = clock.unix_ns()
+        self._message = ""
+        self._payload: dict[str, Any] = {}
+        # What a second call would have to come with, to be this one.
+        self._meta: dict[str, Any] = {} if key is None else {KEY: key}
+        self._state = ""
+        # By the names that the client sees: each stands for one question only, whatever the tool
+        # calls it.
+        self._asked: dict[str, tuple[str, Any]] = {}
+        self._answers: dict[str, Any] = {}
+        self._used: set[str] = set()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come."""
+        return self.status not in OPEN
+
+    def shown(self) -> dict[str, Any]:
+        """All that there is to tell."""
+        now_ns = clock.unix_ns() if self.status == "working" else self._updated_ns
+        lived_ms = max(0, now_ns - self._created_ns) // 1_000_000
+        told: dict[str, Any] = {
+            "taskId": self.id,
+            "status": self.status,
+            "createdAt": _told(self._created_ns),
+            "lastUpdatedAt": _told(self._updated_ns),
+            # It counts from the start, and what is over is kept that long after its end.
+            "ttlMs": lived_ms + TTL_MS,
+            "pollIntervalMs": POLL_MS,
+        }
+        if self._message:
+            told["statusMessage"] = self._message
+        if self.status == "input_required":
+            told["inputRequests"] = {name: asked for name, (_, asked) in self._asked.items()}
+        return told | self._payload | ({"_meta": self._meta} if self._meta else {})
+
+    def progressed(self, params: Mapping[str, Any]) -> None:
+        """How far its tool has come."""
+        total, message = params.get("total"), params.get("message")
+        count = f"{params['progress']}" + ("" if total is None else f" of {total}")
+        self._message = f"{message} ({count})" if message else count
+        # Nobody is told: a tool may say so a thousand times.
+        self._updated_ns = clock.unix_ns()
+
+    def asks(self, result: Mapping[str, Any]) -> None:
+        """It goes on once all of this is answered."""
+        self._state = result["requestState"]
+        self._answers = {}
+        self._asked = {self._name(name): (name, one) for name, one in _asked(result).items()}
+        self._message = ""
+        self._changed("input_required")
+
+    def answered(self, given: Mapping[str, Any]) -> bool:
+        """Whether that was the last answer. What was not asked, or is answered, is left aside."""
+        if self.status != "input_required":
+            return False
+        for name in given.keys() & self._asked.keys():
+            own, _ = self._asked.pop(name)
+            self._answers[own] = given[name]
+        return not self._asked
+
+    def again(self, peer: Peer) -> Exchange:
+        """The next round: the same call, with the answers, for the key as it is now."""
+        first = self._exchange
+        assert first is not None  # noqa: S101  it is not over
+        # What the client can be asked, it said when it made the call.
+        peer = msgspec.structs.replace(first.peer, key=peer.key, caller=peer.caller)
+        more = {"inputResponses": self._answers, "requestState": self._state}
+        self._changed("working")
+        return msgspec.structs.replace(first, peer=peer, params=first.params | more)
+
+    def completed(self, result: Mapping[str, Any]) -> None:
+        """The tool has answered, be it with an error."""
+        raw = orjson.dumps(result)
+        self.size = len(raw)
+        self._payload = {"result": orjson.Fragment(raw)}
+        call_id = result.get("_meta", {}).get(CALL_ID)
+        if call_id:
+            self._meta[CALL_ID] = call_id
+        self._message = ""
+        self._over("completed")
+
+    def failed(self, fault: Fault) -> None:
+        """No tool has answered."""
+        error: dict[str, Any] = {"code": fault.code, "message": fault.message}
+        if fault.data is not None:
+            error["data"] = fault.data
+        self._payload = {"error": error}
+        self._message = fault.message
+        self._over("failed")
+
+    def cancelled(self) -> None:
+        """Somebody has given it up."""
+        self._message = ""
+        self._over("cancelled")
+
+    def runs_on(self) -> None:
+        """Somebody has given up what has to come to its end."""
+        self._message = "It has been asked to end. A side effect runs to its end once it has begun."
+        self._changed("working")
+
+    def _name(self, name: str) -> str:
+        found, count = name, 1
+        while found in self._used:
+            count += 1
+            found = f"{name}.{count}"
+        self._used.add(found)
+        return found
+
+    def _over(self, status: Status) -> None:
+        self._asked, self._answers, self._state, self._exchange = {}, {}, "", None
+        self._changed(status)
+        self.listeners.clear()
+
+    def _changed(self, status: Status) -> None:
+        self.status = status
+        self._updated_ns = clock.unix_ns()
+        self.since_ns = clock.monotonic_ns()
+        for tell in tuple(self.listeners):
+            tell(self)
+
+
+def _asked(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    return result["inputRequests"]
+
+
+def _told(at_ns: int) -> str:
+    return clock.moment_of(at_ns).isoformat(timespec="milliseconds").replace("+00:00", "Z")

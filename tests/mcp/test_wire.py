@@ -1,0 +1,350 @@
+"""What stands on the wire, right and wrong: `/mcp` as a client without a library meets it."""
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+from multidict import CIMultiDict
+
+from tests.house import until
+from tests.mcp.house import LEGACY, META, MODERN, House
+from toolgate import Call, tool
+from toolgate.server.mcp.sessions import Session, Sessions
+
+pytestmark = pytest.mark.req("V1", "V3")
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
+ROUTED = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/list"}
+VERSION = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+
+@pytest.mark.parametrize("authorization", ["", "Bearer nobody", "Basic x", "Bearer "])
+async def test_nobody_gets_in_without_a_key(house: House, authorization: str) -> None:
+    headers = {"Authorization": authorization, **ROUTED}
+    status, body = await house.send(orjson.dumps(LIST), headers=headers)
+    assert (status, body["code"]) == (401, "unauthenticated")
+    # The control.
+    assert (await house.send(orjson.dumps(LIST), headers=ROUTED))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [
+        (b"", -32700),
+        (b"{", -32700),
+        (b"nonsense", -32700),
+        (b"[" * 100_000, -32700),
+        (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list"}', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"n":1e999}}', -32700),
+        (b"[" + orjson.dumps(LIST) + b"]", -32700),
+        (b'{"id":1,"method":"tools/list"}', -32600),
+        (b'{"jsonrpc":"1.0","id":1,"method":"tools/list"}', -32600),
+        (b'{"jsonrpc":"2.0","id":true,"method":"tools/list"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":7}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}', -32602),
+    ],
+)
+async def test_what_is_no_message_is_a_fault(house: House, raw: bytes, code: int) -> None:
+    status, body = await house.send(raw, headers=ROUTED)
+    assert (status, body["error"]["code"]) == (400, code)
+    assert "id" not in body
+
+
+@pytest.mark.parametrize(
+    ("headers", "meta", "code"),
+    [
+        ({"MCP-Protocol-Version": "2025-99-99"}, {}, -32020),
+        ({"Mcp-Method": "prompts/list"}, {}, -32020),
+        ({"Mcp-Method": "TOOLS/LIST"}, {}, -32020),
+        ({"Mcp-Method": ""}, {}, -32020),
+        ({}, {VERSION: "v999"}, -32020),
+        ({"MCP-Protocol-Version": "v999"}, {VERSION: "v999"}, -32022),
+        ({}, {VERSION: None}, -32602),
+        ({}, {CAPABILITIES: None}, -32602),
+        ({}, {CAPABILITIES: []}, -32602),
+        ({}, {VERSION: 7}, -32602),
+    ],
+)
+async def test_headers_and_body_say_the_same(
+    house: House, headers: dict[str, str], meta: dict[str, Any], code: int
+) -> None:
+    status, body = await house.post("tools/list", meta=meta, headers=headers)
+    assert (status, body["error"]["code"], body["id"]) == (400, code, 1)
+
+
+async def test_a_header_that_routes_stands_there_once(house: House) -> None:
+    twice = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/list")]
+    headers = CIMultiDict([("Authorization", f"Bearer {house.ann}"), *twice])
+    headers.add("Mcp-Method", "tools/list")
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(house.url, data=orjson.dumps(LIST), headers=headers) as answer,
+    ):
+        assert (await answer.json())["error"]["code"] == -32020
+
+
+async def test_two_keys_are_none(house: House) -> None:
+    headers = CIMultiDict([*ROUTED.items(), ("Authorization", f"Bearer {house.ann}")])
+    headers.add("Authorization", f"Bearer {house.other}")
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(house.url, data=orjson.dumps(LIST), headers=headers) as answer,
+    ):
+        assert answer.status == 401
+
+
+@pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "tasks/list", "no/x"])
+async def test_a_method_that_the_revision_lacks_is_not_there(house: House, method: str) -> None:
+    status, body = await house.post(method)
+    assert (status, body["error"]["code"]) == (404, -32601)
+
+
+async def test_arguments_that_belong_into_headers_stand_in_both(house: House) -> None:
+    region = {"type": "string", "x-mcp-header": "Region"}
+    schema = {"type": "object", "properties": {"region": region}}
+
+    @tool(effect="pure", input_schema=schema)
+    async def look(region: str = "") -> str:
+        """Look there."""
+        return region
+
+    house.gate.add(look)
+    params = {"name": "look", "arguments": {"region": "eu"}}
+    for header, fits in (("eu", True), ("=?base64?ZXU=?=", True), ("us", False), (None, False)):
+        more = {} if header is None else {"Mcp-Param-Region": header}
+        status, body = await house.post("tools/call", params, headers=more)
+        assert (status == 200) is fits, (header, body)
+
+
+async def test_lists_come_by_the_page(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgate.server.mcp.listing.PAGE", 2)
+    names: list[str] = []
+    cursor = None
+    for _ in range(10):
+        params = {} if cursor is None else {"cursor": cursor}
+        _status, body = await house.post("tools/list", params)
+        names += [one["name"] for one in body["result"]["tools"]]
+        cursor = body["result"].get("nextCursor")
+        if cursor is None:
+            break
+    assert names == sorted(names)
+    assert names == ["echo", "read_output", "timestamp"]
+    for wrong in ("x", "YWZ0ZXI6", 7, "!!"):
+        status, body = await house.post("tools/list", {"cursor": wrong})
+        assert (status, body["error"]["code"]) == (400, -32602)
+
+
+async def test_names_that_no_model_takes_are_listed_and_called_by_others(house: House) -> None:
+    @tool(effect="pure", name="files:read/all." + "x" * 80)
+    async def read() -> str:
+        """Read."""
+        return "read"
+
+    house.gate.add(read)
+    _status, body = await house.post("tools/list")
+    shown = next(one["name"] for one in body["result"]["tools"] if "files" in one["name"])
+    assert len(shown) <= 64
+    _status, body = await house.post("tools/call", {"name": shown})
+    assert body["result"]["content"] == [{"type": "text", "text": "read"}]
+
+
+class Older:
+    """A session of the older revision, by hand."""
+
+    def __init__(self, house: House, key: str = "") -> None:
+        self.house, self.key, self.id = house, key or house.ann, ""
+
+    async def begin(self) -> None:
+        params: dict[str, Any] = {
+            "protocolVersion": LEGACY,
+            "capabilities": {},
+            "clientInfo": {},
+        }
+        async with aiohttp.ClientSession() as http, self._post(http, "initialize", params) as got:
+            assert got.status == 200
+            self.id = got.headers["Mcp-Session-Id"]
+
+    def _post(self, http: aiohttp.ClientSession, method: str, params: Any) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return http.post(self.house.url, data=orjson.dumps(body), headers=self.headers())
+
+    def headers(self) -> dict[str, str]:
+        sent = {
+            "Authorization": f"Bearer {self.key}",
+            "Accept": "application/json, text/event-stream",
+        }
+        return sent | ({"Mcp-Session-Id": self.id} if self.id else {})
+
+    async def ask(self, verb: str = "post", method: str = "ping") -> int:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method}
+        async with (
+            aiohttp.ClientSession() as http,
+            http.request(
+                verb, self.house.url, data=orjson.dumps(body), headers=self.headers()
+            ) as answer,
+        ):
+            return answer.status
+
+
+async def test_a_session_belongs_to_the_key_that_began_it(house: House) -> None:
+    mine, theirs, none = Older(house), Older(house, house.other), Older(house)
+    await mine.begin()
+    assert await mine.ask() == 200
+    # With one session alive, no id is still no session.
+    assert await none.ask() == 400
+    theirs.id = mine.id
+    assert [await theirs.ask(), await theirs.ask("delete"), await theirs.ask("get")] == [404] * 3
+    none.id = "made-up"
+    assert await none.ask() == 404
+    assert await mine.ask() == 200
+    assert await mine.ask("delete") == 200
+    assert await mine.ask() == 404
+
+
+async def test_without_its_owner_a_session_would_be_anybodys(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guard-off control."""
+    mine, theirs = Older(house), Older(house, house.other)
+    await mine.begin()
+    theirs.id = mine.id
+
+    def anybodys(sessions: Sessions, id_: str, _key: str) -> Session | None:
+        return sessions._all.get(id_)  # pyright: ignore[reportPrivateUsage]
+
+    monkeypatch.setattr(Sessions, "find", anybodys)
+    assert await theirs.ask() == 200
+
+
+async def test_who_comes_back_gets_the_rest_of_a_stream(house: House) -> None:
+    go = asyncio.Event()
+
+    @tool(effect="irreversible")
+    async def work(call: Call) -> str:
+        """Work."""
+        call.progress(1, 2, "begun")
+        await go.wait()
+        return "worked"
+
+    house.gate.add(work)
+    session = Older(house)
+    await session.begin()
+    async with aiohttp.ClientSession() as http:
+        body = {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {"name": "work", "_meta": {"progressToken": "p"}},
+        }
+        last = ""
+        async with http.post(
+            house.url, data=orjson.dumps(body), headers=session.headers()
+        ) as stream:
+            async for line in stream.content:
+                last = line.decode().removeprefix("id: ").strip() if b"id:" in line else last
+                if b"begun" in line:
+                    break
+        go.set()
+        headers = session.headers() | {"Last-Event-ID": last}
+        async with http.get(house.url, headers=headers) as rest:
+            text = (await rest.content.readuntil(b"\n\n")).decode()
+        assert '"worked"' in text
+        assert '"id":7' in text
+    entries = await house.gate.journal.entries("acme")
+    assert [(one.tool, str(one.state)) for one in entries] == [("work", "succeeded")]
+
+
+@pytest.mark.parametrize(("effect", "ends"), [("pure", True), ("irreversible", False)])
+async def test_who_goes_away_ends_only_what_changes_nothing(
+    house: House, monkeypatch: pytest.MonkeyPatch, effect: Any, *, ends: bool
+) -> None:
+    monkeypatch.setattr("toolgate.server.mcp.running._AFTER", 0.05)
+    begun, over, go = asyncio.Event(), list[str](), asyncio.Event()
+
+    @tool(effect=effect)
+    async def work() -> str:
+        """Work."""
+        begun.set()
+        try:
+            await go.wait()
+        except asyncio.CancelledError:
+            over.append("cancelled")
+            raise
+        over.append("finished")
+        return "worked"
+
+    house.gate.add(work)
+    asked = asyncio.create_task(house.post("tools/call", {"name": "work"}))
+    await begun.wait()
+    asked.cancel()
+    if not ends:
+        await asyncio.sleep(0.3)
+        go.set()
+    await until(lambda: over == ["cancelled" if ends else "finished"])
+    if not ends:
+        await until(lambda: bool(over))
+        entries = await house.gate.journal.entries("acme")
+        assert [str(one.state) for one in entries] in (["succeeded"], ["started"])
+
+
+async def test_headers_say_what_a_library_cannot_say_in_meta(house: House) -> None:
+    @tool(effect="irreversible")
+    async def mail(to: str) -> str:
+        """Send it."""
+        return to
+
+    house.gate.add(mail)
+    params = {"name": "mail", "arguments": {"to": "bob"}}
+
+    async def call(headers: dict[str, str], **meta: str) -> Any:
+        told = {f"toolgate/{name}": value for name, value in meta.items()}
+        return (await house.post("tools/call", params, headers=headers, meta=told))[1]
+
+    def id_of(answer: Any) -> str:
+        return answer["result"]["_meta"]["toolgate/callId"]
+
+    keyed = {"Idempotency-Key": "k-1"}
+    assert id_of(await call(keyed)) == id_of(await call(keyed))
+    assert id_of(await call(keyed)) == id_of(await call({}, idempotencyKey="k-1"))
+    grouped = {"Toolgate-Turn-Group": "t-1"}
+    assert id_of(await call(grouped)) == id_of(await call({}, turnGroup="t-1"))
+    assert id_of(await call({})) != id_of(await call({}))
+    differs = await call(keyed, idempotencyKey="k-2")
+    assert differs["error"]["code"] == -32602
+
+
+async def test_who_listens_is_told_of_changes_until_the_key_is_revoked(house: House) -> None:
+    heard: list[str] = []
+    told = {"notifications": {"toolsListChanged": True, "promptsListChanged": True}}
+    body = {"jsonrpc": "2.0", "id": "sub", "method": "subscriptions/listen"}
+    raw = orjson.dumps(body | {"params": told | {"_meta": META}})
+    headers = {
+        "Authorization": f"Bearer {house.plain}",
+        "MCP-Protocol-Version": MODERN,
+        "Mcp-Method": "subscriptions/listen",
+        "Accept": "text/event-stream, application/json",
+    }
+
+    async def listen() -> None:
+        async with (
+            aiohttp.ClientSession() as http,
+            http.post(house.url, data=raw, headers=headers) as stream,
+        ):
+            async for line in stream.content:
+                if line.startswith(b"data: "):
+                    heard.append(line.decode())  # noqa: PERF401  each when it comes
+
+    listening = asyncio.create_task(listen())
+    await until(lambda: len(heard) == 1)
+    assert "acknowledged" in heard[0]
+    assert "promptsListChanged" not in heard[0]
+    await house.gate.tenancy.by("test").set_tenant_tool("acme", "echo", enabled=False)
+    await until(lambda: len(heard) == 2)
+    assert "tools/list_changed" in heard[1]
+    assert '"io.modelcontextprotocol/subscriptionId":"sub"' in heard[1]
+    [key] = [one for one in house.gate.tenancy.world.keys.values() if one.agent == "robot"]
+    await house.gate.tenancy.by("test").revoke_key(key.id)
+    await asyncio.wait_for(listening, 20)
