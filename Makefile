@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # 0 where only what this machine has should be tested; CI sets 1.
 export TOOLGATE_REQUIRE_SERVICES ?= 0
 
-.PHONY: run test install check services bench chaos lock docs clean
+.PHONY: run test install check services bench chaos fuzz lock docs clean
 
 run: install
 	@$(BIN)/toolgate serve
@@ -48,6 +48,11 @@ chaos: $(VENV)/.dev
 # How long the proofs of once-only are at their longest; CI runs shorter ones.
 ONCE := TOOLGATE_CHAOS=1 TOOLGATE_ONCE_KEYS=10000 TOOLGATE_ONCE_KILLS=50 \
   TOOLGATE_ONCE_RANDOM_KILLS=300 TOOLGATE_ONCE_STALLS=500 TOOLGATE_ONCE_RESTART_SECONDS=120
+
+# Requests that fit the published description, and ones that do not, for so many seconds each; CI covers every operation once.
+SECONDS ?= 600
+fuzz: $(VENV)/.dev
+	@TOOLGATE_FUZZ_SECONDS=$(SECONDS) $(BIN)/python -m pytest -q tests/server/test_openapi.py
 
 docs: $(VENV)/.dev
 	@$(BIN)/python -m scripts.reference

@@ -1,6 +1,7 @@
 """Puts the house together. The only file that names concrete adapters."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar
 from toolgate import configuration, recording, upkeep, watching, wiring
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.source import Source
-from toolgate.errors import SettingsInvalid
+from toolgate.errors import CatalogError, SettingsInvalid
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
 from toolgate.executor.people.people import People
@@ -25,9 +26,10 @@ from toolgate.runtime import Runtime
 from toolgate.settings.secrets import known_secrets
 from toolgate.settings.settings import Settings
 from toolgate.sources.database import DatabaseSource
-from toolgate.sources.files import FileSource
+from toolgate.sources.files import FileSource, read_file
 from toolgate.sources.http import HttpSource
 from toolgate.spec.redactor import Redactor
+from toolgate.spec.tool import ToolSpec
 from toolgate.store.announced import Announced
 from toolgate.store.catalog import CatalogTable, Row
 from toolgate.store.database import Database
@@ -231,6 +233,20 @@ async def store_state(settings: Settings) -> Literal["current", "empty", "old"]:
         return await state(database)
     finally:
         await database.close()
+
+
+def read_tool_file(path: Path, shown: str) -> list[ToolSpec]:
+    """The specs of one tool file, in any of the layouts; `shown` is how messages call it."""
+    return read_file(path, shown)
+
+
+def names_in_files(settings: Settings) -> set[str]:
+    """The tools that are built in or in files that can be read; nothing is opened for that."""
+    found = {str(seed.definition["name"]) for seed in default_catalog()}
+    for path in (path for glob in settings.tools.files for path in settings.root.glob(glob)):
+        with contextlib.suppress(CatalogError):
+            found.update(spec.name for spec in read_file(path, path.name))
+    return found
 
 
 @asynccontextmanager

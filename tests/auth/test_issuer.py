@@ -13,12 +13,12 @@ from tests.auth.issuer import AUDIENCE, issuing, rsa
 from tests.house import open_gate
 from toolgate import clock
 from toolgate.errors import IssuerUnavailable
-from toolgate.net.client import HttpClient
 from toolgate.server import jwks, tokens
 from toolgate.server.jwks import Jwks, is_as_safe, places
 from toolgate.server.tokens import Tokens
 from toolgate.settings.auth import Auth
 from toolgate.tenancy.keys import Role
+from toolgate.wiring import fetching
 
 pytestmark = pytest.mark.req("V3")
 
@@ -71,16 +71,12 @@ async def test_before_the_issuer_was_ever_there_nobody_can_tell(issuers_key: RSA
     async with issuing(issuers_key) as issuer:
         issuer.away = True
         auth = Auth(issuer=issuer.url, audience=AUDIENCE)
-        client = HttpClient()
-        known = Jwks(auth, client)
-        try:
-            token = issuer.token().encode()
+        async with fetching() as fetch:
+            known, token = Jwks(auth, fetch), issuer.token().encode()
             with pytest.raises(IssuerUnavailable):
                 await known.opened(token)
             issuer.away = False
             assert (await known.opened(token))["sub"] == "ann"
-        finally:
-            await client.close()
 
 
 @pytest.mark.usefixtures("at_once")
@@ -128,16 +124,13 @@ async def test_metadata_of_somebody_else_is_none(
 ) -> None:
     async with issuing(issuers_key) as issuer:
         issuer.metadata = metadata
-        client = HttpClient()
-        known = Jwks(Auth(issuer=issuer.url, audience=AUDIENCE), client)
-        try:
+        async with fetching() as fetch:
+            known = Jwks(Auth(issuer=issuer.url, audience=AUDIENCE), fetch)
             with pytest.raises(IssuerUnavailable):
                 await known.opened(issuer.token().encode())
             assert "/keys" not in issuer.asked
             issuer.metadata = {}
             assert await known.opened(issuer.token().encode()), "the positive control"
-        finally:
-            await client.close()
 
 
 async def test_keys_that_cannot_be_used_are_left_out(entrance: Entrance) -> None:

@@ -88,6 +88,9 @@ def test_neither_calls_tools(house: House, who: str) -> None:
         is_problem(get(house, who, path), 403, "permission_denied")
     answer = house.server.call("echo", {"text": "x"}, key=house.keys[who].secret)
     is_problem(answer, 403, "permission_denied")
+    listed: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    mcp = house.server.ask("POST", "/mcp", key=house.keys[who].secret, body=listed)
+    assert (mcp.status, "permission_denied" in mcp.text) == (403, True)
     agent = house.server.call("echo", {"text": "x"}, key=house.keys["agent"].secret)
     assert agent.status in {200, 404}, "the positive control: it is asked about, whatever comes"
 

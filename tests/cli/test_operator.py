@@ -32,7 +32,7 @@ def test_doctor_finds_tools_of_ones_own_that_cannot_run(run: Run, tmp_path: Path
     ]
     assert "tools/mine.yaml" in bad[1]["says"]
     assert "module 'no_such_module' cannot be imported" in bad[1]["says"]
-    assert "BAD  tool       broken" in run("doctor").stdout
+    assert "BAD  tool        broken" in run("doctor").stdout
 
 
 def test_doctor_makes_no_store_to_look_at(run: Run, tmp_path: Path) -> None:
@@ -40,10 +40,11 @@ def test_doctor_makes_no_store_to_look_at(run: Run, tmp_path: Path) -> None:
     assert told.exit_code == 0
     store = as_json(told)[2]
     assert (store["part"], store["says"]) == ("store", "not made yet; the first start makes it")
-    assert [one["part"] for one in as_json(told)[3:]] == ["source", "source", "tools", "policy"]
+    assert [one["part"] for one in as_json(told)[3:7]] == ["source", "source", "tools", "policy"]
     assert list(tmp_path.iterdir()) == []
     run("tools", "list")
-    assert as_json(run("doctor", "--json"))[-1]["part"] == "keys", "what is there is looked at"
+    parts = [one["part"] for one in as_json(run("doctor", "--json"))]
+    assert "keys" in parts, "what is there is looked at"
 
 
 def test_doctor_upgrades_no_store_to_look_at(

@@ -220,7 +220,7 @@ def test_ids_are_gathered_once_for_each_mapping_of_keys() -> None:
 
     living, keys = Living(), Keys(a=Key(id="key_a", digest="a", role=Role.AGENT))
     for _ in range(100):
-        assert living.has("key_a", keys)
-        assert not living.has("a", keys)
+        assert living.end_ns("key_a", keys) == 0
+        assert living.end_ns("a", keys) is None
     assert looked == 1
-    assert not living.has("key_a", {})
+    assert living.end_ns("key_a", {}) is None

@@ -24,7 +24,8 @@ CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 async def test_nobody_gets_in_without_a_key(house: House, authorization: str) -> None:
     headers = {"Authorization": authorization, **ROUTED}
     status, body = await house.send(orjson.dumps(LIST), headers=headers)
-    assert (status, body["code"]) == (401, "unauthenticated")
+    assert (status, body["error"]["data"]["code"]) == (401, "unauthenticated")
+    assert "send Authorization: Bearer KEY" in body["error"]["message"]
     # The control.
     assert (await house.send(orjson.dumps(LIST), headers=ROUTED))[0] == 200
 

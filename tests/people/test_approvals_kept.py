@@ -245,7 +245,10 @@ async def test_they_are_found_by_tenant_agent_user_and_state(kept: Kept) -> None
     search = kept.approvals.search
     assert [one.user for one in await search(Some(tenant="acme"))] == ["bob", "ann"]
     assert [one.tenant for one in await search(Some(user="ann"))] == ["umbrella", "acme"]
-    assert len(await search(Some(limit=2))) == 2
+    first, second = await search(Some(limit=2))
+    [last] = await search(Some(limit=2, before=(second.created_ns, second.id)))
+    assert [first.user, second.user, last.user] == ["ann", "bob", "ann"]
+    assert await search(Some(before=(last.created_ns, last.id))) == []
     assert await search(Some(states=frozenset({Standing.DENIED}))) == []
     assert await search(Some(agent="nobody")) == []
 

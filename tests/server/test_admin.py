@@ -66,9 +66,7 @@ GUARDS_OFF = {
         "from toolgate.server.admin.desk import Desk\n"
         "Desk.tenant = property(lambda desk: desk.asked or desk.request.key.tenant)\n"
     ),
-    "agent": (
-        "from toolgate.server.route import Route\nRoute.lets_in = lambda route, key: True\n"
-    ),
+    "agent": ("from toolgate.server.route import Route\nRoute.lets_in = lambda route, key: True\n"),
     "nobody": (
         "from toolgate.server.auth import Door\n"
         "Door.known = lambda door, header: next(\n"

@@ -105,3 +105,10 @@ def test_a_field_that_is_not_known_is_refused_wherever_it_stands(
         is_problem(twice, 400, "invalid_request")
     doubled = house.ask("admin", method, f"{path}{join}limit=1&limit=2", body)
     is_problem(doubled, 400, "invalid_request")
+
+
+@pytest.mark.req("V2")
+@pytest.mark.parametrize("at", [at for at in ROUTES if at[1].endswith("}")], ids=" ".join)
+def test_an_empty_name_is_no_address(house: Busy, at: tuple[str, str]) -> None:
+    path = at[1].rpartition("{")[0].replace("{id}", "x")
+    is_problem(house.ask("admin", at[0], path), 404, "not_found")

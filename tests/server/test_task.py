@@ -46,14 +46,14 @@ import msgspec
 from toolgate.server import app
 from toolgate.server.auth import caller_of
 told, answer = {}, app.App._answer
-async def answered(self, scope, receive):
+async def answered(self, scope, receive, key):
     headers = dict(scope["headers"])
     told.clear()
     for header, field in ((b"x-roles", "roles"), (b"roles", "roles"), (b"x-user", "user")):
         if header in headers:
             text = headers[header].decode()
             told[field] = (text,) if field == "roles" else text
-    return await answer(self, scope, receive)
+    return await answer(self, scope, receive, key)
 app.App._answer = answered
 app.caller_of = lambda key: msgspec.structs.replace(caller_of(key), **told)
 """

@@ -106,6 +106,8 @@ async def test_relations_are_added_and_removed_however_often(directory: Director
     await directory.put((SetRelations("globex", add=(ANN,)),))
     assert await directory.relations("acme", limit=10) == sorted([ANN, BOB])
     assert await directory.relations("acme", limit=1) == [min(ANN, BOB)]
+    assert await directory.relations("acme", limit=9, after=min(ANN, BOB)) == [max(ANN, BOB)]
+    assert await directory.relations("acme", limit=9, after=max(ANN, BOB)) == []
     await directory.put((SetRelations("acme", remove=(ANN,)),))
     await directory.put((SetRelations("acme", remove=(ANN,)),))
     assert await directory.relations("acme", limit=10) == [BOB]

@@ -5,10 +5,9 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from toolgate.bootstrap import Toolgate
+from toolgate.bootstrap import Toolgate, read_tool_file
 from toolgate.errors import InvalidRequest
 from toolgate.settings.settings import Settings
-from toolgate.sources.files import read_file
 from toolgate.spec.tool import ToolSpec
 
 _MAGIC = frozenset("*?[")
@@ -29,7 +28,7 @@ async def bring(settings: Settings, file: Path, *, replace: bool) -> Brought:
     target = settings.root / place
     text = _text(file)
     _need_room(target, file, replace=replace)
-    specs = read_file(file, str(place))
+    specs = read_tool_file(file, str(place))
     async with Toolgate.open(settings) as gate:
         notes = _checked(gate, str(place), specs)
     _write(target, text)

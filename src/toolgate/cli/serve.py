@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import signal
 import socket
 from collections.abc import Callable, Generator
@@ -73,6 +74,9 @@ class _Server(uvicorn.Server):
         """Ready is when requests are taken."""
         await super().startup(sockets)
         if self.started:
+            # What is loaded by now stays: to look through all of it again holds up every call.
+            gc.collect()
+            gc.freeze()
             self.greet()
 
     @contextlib.contextmanager
@@ -124,6 +128,8 @@ async def _serve(settings: Settings, listening: socket.socket, birth: Birth, *, 
                 lifespan="off",
                 log_config=None,
                 access_log=False,
+                # Nobody asks from where a request comes: who sends it is known by its key.
+                proxy_headers=False,
                 server_header=False,
                 limit_concurrency=MAX_CONCURRENT,
             )

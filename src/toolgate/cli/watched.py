@@ -1,5 +1,6 @@
 """The files that a server in development rests on, and what is wrong with those that changed."""
 
+import ast
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +39,7 @@ def broken(paths: list[Path], root: Path) -> list[str]:
         if path.suffix != ".py":
             continue
         try:
-            compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+            ast.parse(path.read_bytes())
         except SyntaxError as error:
             found.append(f"{shown(path, root)}:{error.lineno or 1}: {error.msg}")
         except (OSError, ValueError):

@@ -13,6 +13,7 @@ from toolgate.server.auth import Door, caller_of
 from toolgate.server.body import Receive, SlowBodyError
 from toolgate.server.etag import tagged
 from toolgate.server.headers import CLOSED
+from toolgate.server.heads import heads_of
 from toolgate.server.host import host_check, is_loopback
 from toolgate.server.origin import Origins, sharing
 from toolgate.server.problems import problem, retry_after, wire_problem
@@ -23,6 +24,7 @@ from toolgate.server.route import Route
 from toolgate.server.routes import TABLE
 from toolgate.server.streaming import streamed
 from toolgate.server.tokens import Tokens
+from toolgate.server.whole import send_whole
 from toolgate.settings.settings import Server
 from toolgate.telemetry.place import kind_of, place_of
 from toolgate.tenancy.keys import Key
@@ -63,16 +65,19 @@ class App:
         """Answer one request. Whatever happens, the caller gets a problem and never a trace."""
         if scope["type"] != "http":
             raise RuntimeError(f"this server does not speak {scope['type']}")
-        host, origin, authorization = _standing(scope["headers"])
-        refusal = self._turned_away(scope, host, origin)
+        heads = heads_of(scope)
+        origin = heads.only(b"origin")
+        refusal = self._turned_away(scope, heads.only(b"host"), origin)
         if origin is not None and (foreign := self._origins.shared(origin)):
             send = sharing(send, foreign)
+            # Every answer goes by what was just put around it.
+            scope.pop("extensions", None)
         other = self._more.get(scope["path"]) if refusal is None else None
         if other is not None:
             await other(scope, receive, send)
             return
         try:
-            found = refusal or await self._answer(scope, receive, authorization)
+            found = refusal or await self._answer(scope, receive, heads.only(b"authorization"))
         except ToolgateError as error:
             found = refused(error, challenge=self.door.challenge)
         # Signals go to the loop, so an exit or an interrupt that arrives here was a tool's.
@@ -87,14 +92,14 @@ class App:
             return
         status, body, kind, more = found
         headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *CLOSED]
-        if more:
-            headers = _merged(headers, more)
+        if not more:
+            await send_whole(scope, send, status, headers, body)
+            return
+        headers = _merged(headers, more)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def _turned_away(
-        self, scope: Scope, host: bytes | None, origin: bytes | None
-    ) -> Reply | None:
+    def _turned_away(self, scope: Scope, host: bytes | None, origin: bytes | None) -> Reply | None:
         """An answer to what was not meant for us, or to a browser that asks before it asks."""
         if not self._is_ours(host):
             return wire("misdirected_request")
@@ -130,21 +135,6 @@ class App:
             return wire("request_timeout", (b"connection", b"close"))
         except PermissionDenied as error:
             return refused(error, to_admin=request.is_admin)
-
-
-def _standing(headers: list[Header]) -> tuple[bytes | None, bytes | None, bytes | None]:
-    """Host, origin and authorization. Of two where one belongs, neither counts: which one a proxy
-    saw is unknown.
-    """
-    host = origin = authorization = None
-    for name, value in headers:
-        if name == b"authorization":
-            authorization = value if authorization is None else b""
-        elif name == b"host":
-            host = value if host is None else b""
-        elif name == b"origin":
-            origin = value if origin is None else b""
-    return host, origin, authorization
 
 
 def _is_the_end(error: BaseException) -> bool:
@@ -187,9 +177,7 @@ def _nowhere(methods: Mapping[str, Route]) -> Reply:
     return wire("method_not_allowed", (b"allow", ", ".join(methods).encode()))
 
 
-def refused(
-    error: ToolgateError, *, to_admin: bool = False, challenge: bytes = b"Bearer"
-) -> Reply:
+def refused(error: ToolgateError, *, to_admin: bool = False, challenge: bytes = b"Bearer") -> Reply:
     """An error as a problem, with the headers that belong to it."""
     status, body = problem(error, to_admin=to_admin)
     headers: tuple[Header, ...] = ((b"www-authenticate", challenge),) if status == 401 else ()

@@ -22,9 +22,7 @@ async def doors(gate: Runtime, settings: Settings, bound: str = "") -> AsyncGene
 
 
 @asynccontextmanager
-async def _behind(
-    gate: Runtime, settings: Settings, tokens: Tokens | None
-) -> AsyncGenerator[App]:
+async def _behind(gate: Runtime, settings: Settings, tokens: Tokens | None) -> AsyncGenerator[App]:
     more: dict[str, app.Handler] = {} if tokens is None else {**pages(tokens)}
     served = App(gate, settings.server, more, tokens)
     mcp = Mcp(

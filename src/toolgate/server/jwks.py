@@ -5,7 +5,7 @@ import base64
 import binascii
 import logging
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -17,7 +17,6 @@ from joserfc.jws import JWSRegistry
 
 from toolgate import clock
 from toolgate.errors import IssuerUnavailable, SourceUnavailable
-from toolgate.net.client import HttpClient
 from toolgate.settings.auth import Auth, is_trusted_address
 from toolgate.tenancy.keys import not_valid
 
@@ -42,6 +41,8 @@ _KINDS = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 # Of a key only what is public is read.
 _PUBLIC = ("kty", "n", "e", "crv", "x", "y")
 PublicKey = RSAKey | ECKey | OKPKey
+# The status and the body that an address answers with, of so many bytes at the most.
+Fetch = Callable[[str, int], Awaitable[tuple[int, bytes]]]
 
 
 class _Registry(JWSRegistry):
@@ -54,9 +55,9 @@ class _Registry(JWSRegistry):
 class Jwks:
     """The keys by their `kid`. They are kept while the issuer is away."""
 
-    def __init__(self, auth: Auth, client: HttpClient) -> None:
+    def __init__(self, auth: Auth, fetch: Fetch) -> None:
         self._auth = auth
-        self._client = client
+        self._fetch = fetch
         self._registry = _Registry(algorithms=list(auth.algorithms), strict_check_header=False)
         self._keys: tuple[_Known, ...] = ()
         self._has_any = False
@@ -165,15 +166,13 @@ class Jwks:
         raise wrong
 
     async def _json(self, url: str) -> Mapping[str, Any]:
-        answer = await self._client.get(
-            url, headers={"Accept": "application/json"}, most=_MOST_BYTES
-        )
+        status, body = await self._fetch(url, _MOST_BYTES)
         try:
-            found = orjson.loads(answer.body) if answer.status == 200 else None
+            found = orjson.loads(body) if status == 200 else None
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise SourceUnavailable(f"The issuer answers with {answer.status} and no JSON object.")
+            raise SourceUnavailable(f"The issuer answers with {status} and no JSON object.")
         return cast("dict[str, Any]", found)
 
 

@@ -5,6 +5,7 @@ from asyncio import TimerHandle, Transport
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from toolgate.server.problems import wire_problem
+from toolgate.server.whole import EXTENSION, Whole
 
 MAX_HEADER_BYTES = 64 * 1024
 HEADER_SECONDS = 10.0
@@ -76,6 +77,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.limit_concurrency = None
         super().on_headers_complete()
         self.limit_concurrency = most
+        self.scope["extensions"] = {EXTENSION: Whole(self.cycle)}  # pyright: ignore[reportGeneralTypeIssues]
         if self._is_ending:
             self.cycle.keep_alive = False
 
@@ -95,7 +97,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse("malformed_request")
 
     def shutdown(self) -> None:
-        """What has begun is answered, and so is what is on its way; a half request begins nothing."""
+        """What has begun is answered, and what is on its way; half a request begins nothing."""
         self._is_ending = True
         if self._is_answering():
             super().shutdown()

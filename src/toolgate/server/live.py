@@ -14,6 +14,7 @@ from toolgate.call import Output, Question
 from toolgate.errors import ToolError, ToolgateError
 from toolgate.executor.people import presence
 from toolgate.server import streaming
+from toolgate.server.ending import ENDING
 from toolgate.server.reply import Reply, Stream
 from toolgate.server.streaming import event
 
@@ -98,11 +99,12 @@ class Live:
         """A stream from the first news on; what is refused before is a plain problem."""
         news = asyncio.ensure_future(self._line.news())
         try:
-            await asyncio.wait(
-                {self._task, news},
-                timeout=streaming.HEARTBEAT_S,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+            with ENDING.told(self._left.set):
+                await asyncio.wait(
+                    {self._task, news},
+                    timeout=streaming.HEARTBEAT_S,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
         except BaseException:
             self._task.cancel()
             raise
@@ -116,11 +118,13 @@ class Live:
         news: asyncio.Future[None] = asyncio.ensure_future(self._line.news())
         try:
             while True:
-                done, _ = await asyncio.wait(
-                    {self._task, news},
-                    timeout=streaming.HEARTBEAT_S,
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
+                # Who waits for a person when the server is about to end is answered, too.
+                with ENDING.told(self._left.set):
+                    done, _ = await asyncio.wait(
+                        {self._task, news},
+                        timeout=streaming.HEARTBEAT_S,
+                        return_when=asyncio.FIRST_COMPLETED,
+                    )
                 waiting = self._line.taken()
                 if waiting:
                     yield waiting

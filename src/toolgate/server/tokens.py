@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import orjson
 
-from toolgate import clock, upkeep
+from toolgate import clock, upkeep, wiring
 from toolgate.errors import InvalidRequest, SettingsInvalid
 from toolgate.identity import plain
 from toolgate.settings.auth import Auth
@@ -95,12 +95,8 @@ async def accepted(auth: Auth, base: str) -> AsyncGenerator[Tokens | None]:
         raise SettingsInvalid(
             ["auth.issuer: tokens need the library that reads them: make install EXTRAS=jwt"]
         ) from None
-    from toolgate.net.client import HttpClient  # noqa: PLC0415  a tenth of the start's time
-
-    client = HttpClient()
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(client.close)
-        jwks = Jwks(auth, client)
+        jwks = Jwks(auth, await stack.enter_async_context(wiring.fetching()))
         tokens = Tokens(auth, jwks.opened, base)
         jwks.on_change = tokens.forget
         upkeep.keep_doing(jwks.keep_looking(), stack)

@@ -149,8 +149,7 @@ class Tenancy(Rules, Relating, Limiting):
         role = _one_of(Role, role)
         if role in WITHOUT_AGENT and agent:
             raise InvalidRequest(
-                f"The key of a {role} names no agent: it speaks for its tenant. "
-                "No key was made."
+                f"The key of a {role} names no agent: it speaks for its tenant. No key was made."
             )
         if agent or role is Role.AGENT:
             plain("agent", agent)

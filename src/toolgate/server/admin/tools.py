@@ -179,6 +179,9 @@ def _row(gate: Runtime, spec: ToolSpec, whom: Caller | None) -> dict[str, str]:
 
 
 def _whom(desk: Desk, given: Whose) -> Caller | None:
+    context = Context(
+        read_only=flag("read_only", given.read_only), no_web=flag("no_web", given.no_web)
+    )
     tenant = desk.tenant
     if not tenant:
         return None
@@ -189,7 +192,5 @@ def _whom(desk: Desk, given: Whose) -> Caller | None:
         persona=given.persona,
         roles=tuple(part for part in given.role.split(",") if part),
         session=given.session,
-        context=Context(
-            read_only=flag("read_only", given.read_only), no_web=flag("no_web", given.no_web)
-        ),
+        context=context,
     )

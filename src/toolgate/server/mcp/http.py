@@ -10,6 +10,7 @@ from toolgate.errors import ToolgateError
 from toolgate.runtime import Runtime
 from toolgate.server.auth import Door, caller_of
 from toolgate.server.body import Receive, SlowBodyError, read_object
+from toolgate.server.heads import Heads, heads_of
 from toolgate.server.mcp import revision, rpc, sse
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.exchange import DEAF, Back, Exchange, Peer, Told
@@ -22,6 +23,7 @@ from toolgate.server.mcp.spoken import heard
 from toolgate.server.mcp.tasks import AFTER
 from toolgate.server.problems import problem, wire_problem
 from toolgate.server.rights import Right, may, not_for
+from toolgate.server.whole import send_whole
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.keys import Key
 
@@ -33,7 +35,6 @@ _JSON = [
     (b"x-content-type-options", b"nosniff"),
 ]
 _MOST_CALLERS = 10_000
-_ONCE: frozenset[bytes] = frozenset()
 
 
 class Mcp:
@@ -73,11 +74,12 @@ class Mcp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: sse.Send) -> None:
         """Answer one request."""
-        headers, repeated = _headers(scope)
+        heads = heads_of(scope)
+        headers, authorization = heads.found, heads.only(b"authorization")
         try:
-            key = self._door.known(headers.get(b"authorization"))
+            key = self._door.known(authorization)
             if key is None:
-                key = await self._door.verified(headers.get(b"authorization"))
+                key = await self._door.verified(authorization)
             kept = self._callers.get(key.id)
             caller = kept[1] if kept is not None and kept[0] is key else self._caller(key)
         except ToolgateError as error:
@@ -100,7 +102,7 @@ class Mcp:
             await reply(send, 400, _nobodys(error))
             return
         if _is_modern(message, headers):
-            await self._modern(message, headers, repeated, key, caller, receive, send)
+            await self._modern(message, heads, key, caller, scope, receive, send)
         else:
             await self._legacy.post(message, headers, key, caller, send)
 
@@ -116,13 +118,14 @@ class Mcp:
     async def _modern(
         self,
         message: Message,
-        headers: Headers,
-        repeated: frozenset[bytes],
+        heads: Heads,
         key: Key,
         caller: Caller,
+        scope: Scope,
         receive: Receive,
         send: sse.Send,
     ) -> None:
+        headers, repeated = heads
         if not message.is_request:
             # Nothing is to be said here without being asked; what comes all the same is taken.
             version = headers.get(VERSION, b"").decode("latin-1")
@@ -146,13 +149,14 @@ class Mcp:
         elif "progressToken" in meta or revision.LOG_LEVEL in meta:
             await self._streamed(message, peer, receive, send)
         else:
-            await self._at_once(message, peer, spec, receive, send)
+            await self._at_once(message, peer, spec, scope, receive, send)
 
     async def _at_once(
         self,
         message: Message,
         peer: Peer,
         spec: ToolSpec | None,
+        scope: Scope,
         receive: Receive,
         send: sse.Send,
     ) -> None:
@@ -177,7 +181,8 @@ class Mcp:
         finally:
             if can_end:
                 self._running.leave(task)
-        await reply(send, status, body)
+        headers = (*_JSON, (b"content-length", b"%d" % len(body)))
+        await send_whole(scope, send, status, headers, body)
 
     def _exchange(self, message: Message, peer: Peer, back: Back) -> Exchange:
         meta = message.params["_meta"]
@@ -212,20 +217,6 @@ class Mcp:
                 work.cancel()
 
 
-def _headers(scope: Scope) -> tuple[Headers, frozenset[bytes]]:
-    """By their names; and which stood there more than once, so that none of them counts."""
-    found: dict[bytes, bytes] = {}
-    repeated: set[bytes] = set()
-    for name, value in scope["headers"]:
-        if name in found:
-            repeated.add(name)
-        found[name] = value.strip()
-    if b"authorization" in repeated:
-        # Which one a proxy saw is unknown.
-        found[b"authorization"] = b""
-    return found, frozenset(repeated) if repeated else _ONCE
-
-
 def _is_modern(message: Message, headers: Headers) -> bool:
     """By its header; and by what it says itself, so that a wrong header is found out."""
     version = headers.get(VERSION)
@@ -251,7 +242,9 @@ async def reply(
 
 
 async def _problem(send: sse.Send, error: ToolgateError, door: Door) -> None:
-    status, body = problem(error)
+    # As a message too: a client shows what it can read.
+    status, _body = problem(error)
+    body = _nobodys(Fault(rpc.REFUSED, error.message, {"code": error.code}))
     more = ((b"www-authenticate", getattr(door, "challenge", b"Bearer")),) if status == 401 else ()
     await reply(send, status, body, more)
 

@@ -100,7 +100,7 @@ def answer(
         rest["_meta"] = {revision.SERVER: dict(revision.INFO)}
     tail = orjson.dumps(rest)[1:-1]
     head = b'{"jsonrpc":"2.0","id":' + orjson.dumps(id_) + b',"result":{"tools":'
-    return head + raw + (b"," + tail if tail else b"") + b"}}"
+    return b"".join((head, raw, b"," if tail else b"", tail, b"}}"))
 
 
 def _name(spec: ToolSpec) -> str:
