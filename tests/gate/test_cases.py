@@ -27,11 +27,11 @@ from toolgate.errors import CallRefused, PermissionDenied, ToolNotFound
 from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.decision import Decision
 from toolgate.gate.gate import Gate
+from toolgate.sight import Inside
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.testing.decisions import MemoryDecisions
 from toolgate.testing.directory import MemoryDirectory
-from toolgate.sight import Inside
 from toolgate.toolbox import Toolbox
 
 CASES = read_cases()

@@ -16,7 +16,7 @@ from toolgate.ledger.machine import Recovery
 from toolgate.ledger.state import MOVES, State
 from toolgate.spec.document import sha256
 from toolgate.spec.effect import CallerKind, Effect
-from toolgate.store import pages
+from toolgate.store import page, pages
 
 replace = msgspec.structs.replace
 pytestmark = pytest.mark.req("D1", "O2")
@@ -242,11 +242,11 @@ async def test_no_page_is_read_for_what_stands_on_none_of_them(
     journal.note(call)
     await journal.drain()
     read: list[bytes] = []
-    decode = pages.entries_of
+    decode = page.entries_of
 
-    def counted(page: bytes) -> Iterable[Entry]:
-        read.append(page)
-        return decode(page)
+    def counted(raw: bytes) -> Iterable[Entry]:
+        read.append(raw)
+        return decode(raw)
 
     monkeypatch.setattr(pages, "entries_of", counted)
     wanted = {"an id that is none": "call_", "a part of one": "call_18"}.get(what, other_day)

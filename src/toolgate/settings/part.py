@@ -29,7 +29,9 @@ def http_url(url: str) -> str:
 def origin(url: str) -> str:
     url = http_url(url)
     if not re.fullmatch(r"https?://(\[[0-9A-Fa-f:.]+\]|[^/:?#@\[\]\s]+)(:\d{1,5})?", url):
-        raise ValueError("write where the page is, without a path: https://HOST or http://HOST:PORT")
+        raise ValueError(
+            "write where the page is, without a path: https://HOST or http://HOST:PORT"
+        )
     return url
 
 

@@ -76,7 +76,7 @@ class Page:
         """One more call."""
         if not self._lines:
             self.first_call_id = one.call_id
-        if type(one) is Read:
+        if isinstance(one, Read):
             key = id(one.grant), id(one.asked), one.turn_group
             head = self._known.get(key)
             if head is None:
@@ -84,7 +84,7 @@ class Page:
             digest = sha256(one.args).digest()
             self._lines.append((head, one.call_id, one.started_ns, one.duration_ns, digest))
         else:
-            self._lines.append(self._line(one if type(one) is Entry else one.entry()))
+            self._lines.append(self._line(one))
 
     def written(self) -> bytes:
         """All of it."""

@@ -33,7 +33,7 @@ def write(connection: Connection, calls: Iterable[Entry | Read]) -> None:
     """
     by_tenant: dict[str, Page] = defaultdict(Page)
     for call in calls:
-        tenant = call.grant.caller.tenant if type(call) is Read else call.tenant
+        tenant = call.grant.caller.tenant if isinstance(call, Read) else call.tenant
         by_tenant[tenant].add(call)
     rows = [
         {

@@ -10,6 +10,7 @@ from toolgate.errors import ToolgateError
 from toolgate.runtime import Runtime
 from toolgate.server.auth import Door, caller_of
 from toolgate.server.body import Receive, SlowBodyError, read_object
+from toolgate.server.headers import CLOSED
 from toolgate.server.heads import Heads, heads_of
 from toolgate.server.mcp import revision, rpc, sse
 from toolgate.server.mcp.answering import Answering
@@ -29,11 +30,7 @@ from toolgate.tenancy.keys import Key
 
 PATH = "/mcp"
 Scope = MutableMapping[str, Any]
-_JSON = [
-    (b"content-type", b"application/json"),
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-]
+_JSON = ((b"content-type", b"application/json"), *CLOSED)
 _MOST_CALLERS = 10_000
 
 

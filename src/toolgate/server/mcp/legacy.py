@@ -8,6 +8,7 @@ import msgspec
 from toolgate.call import Caller
 from toolgate.errors import ToolgateError
 from toolgate.server.body import Receive
+from toolgate.server.headers import CLOSED
 from toolgate.server.mcp import revision, rpc, sse
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.faults import told
@@ -168,8 +169,7 @@ async def _reply(
     headers = [
         (b"content-type", kind),
         (b"content-length", b"%d" % len(body)),
-        (b"cache-control", b"no-store"),
-        (b"x-content-type-options", b"nosniff"),
+        *CLOSED,
         *more,
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})

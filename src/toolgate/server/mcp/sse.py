@@ -7,13 +7,14 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 from toolgate.server.body import Receive
+from toolgate.server.headers import SAFE
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 HEADERS = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
-    (b"x-content-type-options", b"nosniff"),
+    *SAFE,
 ]
 # A proxy closes what is silent for longer.
 BEAT = 15.0
