@@ -55,8 +55,17 @@ def test_what_the_greeting_shows_runs_when_it_is_pasted(tmp_path: Path) -> None:
         program = after("From Python:", shown)
         assert printed([sys.executable, "-c", program]) == "{'text': 'hello'}\n"
         place, header = after("Connect an MCP client:", shown).split("   with the header   ")
-        told: dict[str, object] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
-        begin: dict[str, object] = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": told}
+        told: dict[str, object] = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {},
+        }
+        begin: dict[str, object] = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": told,
+        }
         curl = ["curl", "-s", "-H", header, place, "-d", orjson.dumps(begin).decode()]
         assert orjson.loads(printed(curl))["result"]["serverInfo"]["name"] == "toolgate"
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.store.entries import pure
-from toolgate.call import PLAINLY, Asked, Caller, Grant, Planned
+from toolgate.call import PLAINLY, Asked, Call, Caller, Grant, Planned
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.read import Read
+from toolgate.ledger.read import Read, read_of
 from toolgate.ledger.state import State
 from toolgate.spec.document import sha256
 from toolgate.spec.effect import Effect
@@ -77,6 +77,15 @@ def test_one_more_call_of_the_same_takes_few_bytes() -> None:
         return [Read(f"call_{at:028x}", ANN, PLAINLY, "t1", b"{}", 1, 1) for at in range(many)]
 
     assert (len(filled(reads(1_001))) - len(filled(reads(1)))) / 1_000 < 100
+
+
+def test_what_a_call_was_asked_by_does_not_wait_for_its_page() -> None:
+    asked = Asked(key="k-1", on_piece=print)
+    call = Call("call_1", ANN, {}, None, 1, 2, asked)
+    assert read_of(call, b"{}").asked is PLAINLY
+    # What is kept of it stays.
+    planned = Call("call_1", ANN, {}, None, 1, 2, PLAN)
+    assert read_of(planned, b"{}").asked is PLAN
 
 
 def test_text_that_no_page_can_hold_keeps_no_other_call_from_it() -> None:

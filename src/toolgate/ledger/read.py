@@ -2,7 +2,7 @@
 
 import msgspec
 
-from toolgate.call import Asked, Call, Grant
+from toolgate.call import PLAINLY, Asked, Call, Grant
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
 
@@ -48,11 +48,14 @@ class Read(msgspec.Struct, frozen=True, gc=False):
 
 def read_of(call: Call, args: bytes, duration_ns: int = 0) -> Read:
     """A call with its arguments as JSON."""
-    turn = call.turn
+    turn, asked = call.turn, call.asked
+    if not asked.chain and asked.planned is None and asked.kind is PLAINLY.kind:
+        # Nothing of it is kept: whatever else it holds must not live until this is written.
+        asked = PLAINLY
     return Read(
         call.id,
         call.grant,
-        call.asked,
+        asked,
         "" if turn is None else turn.group,
         args,
         call.started_ns,
