@@ -197,6 +197,11 @@ class Gate:
         spec = moment.snapshot.get(tool)
         return spec if spec is not None and self._tenant_has(moment, caller, spec) else None
 
+    @property
+    def standing(self) -> tuple[object, ...]:
+        """What decisions rest on, as far as one can tell: the same objects while it is the same."""
+        return self._catalog.current, self._tenancy.world, self._revision()
+
     def needs_a_person(self, caller: Caller, spec: ToolSpec) -> bool:
         """Whether each call of it waits for somebody's approval."""
         return capsule.needs_a_person(caller, spec, self._tenancy.world)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
+from toolgate import clock
 from toolgate.call import Caller
 from toolgate.errors import ToolgateError, Unauthenticated
 from toolgate.runtime import Runtime
@@ -14,6 +15,8 @@ from toolgate.spec.tool import ToolSpec
 log = logging.getLogger("toolgate.server")
 # A change on another node is seen as soon; a decision never waits for this.
 EVERY = 0.25
+# What only time changes, such as a key that ends, is seen as late as this.
+_LOOK_NS = 30 * 10**9
 MOST = 1_000
 
 
@@ -68,24 +71,33 @@ class Changes:
                 await self._watching
 
     async def _watch(self) -> None:
+        standing, looked_ns = self._gate.gate.standing, clock.monotonic_ns()
         while self._listeners:
             await asyncio.sleep(EVERY)
-            for number, one in list(self._listeners.items()):
-                try:
-                    now = await self._gate.gate.listing(one.caller)
-                except Unauthenticated:
-                    self._listeners.pop(number, None)
-                    one.end()
-                    continue
-                except ToolgateError as error:
-                    log.warning("the tools of a listener could not be listed (%s)", error.code)
-                    continue
-                before = self._last.get(number)
-                if now is before or number not in self._listeners:
-                    continue
-                self._last[number] = now
-                if before is None or _named(before) != _named(now):
-                    one.tell()
+            now, now_ns = self._gate.gate.standing, clock.monotonic_ns()
+            is_same = all(one is other for one, other in zip(now, standing, strict=True))
+            if is_same and now_ns - looked_ns < _LOOK_NS:
+                continue
+            standing, looked_ns = now, now_ns
+            await self._look()
+
+    async def _look(self) -> None:
+        for number, one in list(self._listeners.items()):
+            try:
+                now = await self._gate.gate.listing(one.caller)
+            except Unauthenticated:
+                self._listeners.pop(number, None)
+                one.end()
+                continue
+            except ToolgateError as error:
+                log.warning("the tools of a listener could not be listed (%s)", error.code)
+                continue
+            before = self._last.get(number)
+            if now is before or number not in self._listeners:
+                continue
+            self._last[number] = now
+            if before is None or _named(before) != _named(now):
+                one.tell()
 
 
 def _named(specs: tuple[ToolSpec, ...]) -> list[str]:

@@ -7,6 +7,7 @@ import msgspec
 
 from toolgate.call import Caller
 from toolgate.errors import ToolgateError
+from toolgate.server.auth import caller_of
 from toolgate.server.body import Receive
 from toolgate.server.headers import CLOSED
 from toolgate.server.mcp import revision, rpc, sse
@@ -107,6 +108,10 @@ class Legacy:
             await _reply(send, 400, rpc.fault(None, fault))
             return None
         found = self._sessions.find(id_.decode("latin-1"), key.id)
+        if found is not None and found.peer.key is not key:
+            # A later token of the same holder may say more, or less, than the first.
+            whose = msgspec.structs.replace(caller_of(key), session=found.id)
+            found.peer = msgspec.structs.replace(found.peer, key=key, caller=whose)
         if found is None:
             fault = Fault(rpc.INVALID_REQUEST, "There is no such session: begin anew.")
             await _reply(send, 404, rpc.fault(None, fault))

@@ -24,7 +24,10 @@ class Seal:
     def close(self, kept: dict[str, Any], bound: str) -> str:
         """As text."""
         body = orjson.dumps({"at": clock.unix_ns() // 10**9, "kept": kept})
-        return base64.urlsafe_b64encode(self._sign(body, bound) + body).decode()
+        state = base64.urlsafe_b64encode(self._sign(body, bound) + body).decode()
+        if len(state) > _MOST:
+            raise Fault(INVALID_PARAMS, "The answers are too long to be kept between requests.")
+        return state
 
     def open(self, state: str, bound: str) -> dict[str, Any]:
         """What was kept, or the fault that tells to begin anew."""

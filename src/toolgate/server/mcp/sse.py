@@ -19,7 +19,9 @@ HEADERS = [
 # A proxy closes what is silent for longer.
 BEAT = 15.0
 _BEAT = b": still here\n\n"
+# What is kept for who reads slowly, or comes back: so many messages, of so many bytes together.
 _MOST_KEPT = 1_000
+_MOST_BYTES = 1_000_000
 
 
 class Stream:
@@ -30,7 +32,8 @@ class Stream:
         self.is_closed = False
         # What has been put so far, and the newest of it.
         self._count = 0
-        self._kept: deque[bytes] = deque(maxlen=_MOST_KEPT)
+        self._kept: deque[bytes] = deque()
+        self._bytes = 0
         self._news = asyncio.Event()
 
     @property
@@ -47,6 +50,10 @@ class Stream:
         """One more message."""
         self._count += 1
         self._kept.append(message)
+        self._bytes += len(message)
+        # The newest stays, however large it is: it may be the answer.
+        while len(self._kept) > 1 and (self._bytes > _MOST_BYTES or len(self._kept) > _MOST_KEPT):
+            self._bytes -= len(self._kept.popleft())
         self._news.set()
 
     def close(self) -> None:
