@@ -20,6 +20,7 @@ LISTS: dict[str, tuple[str, str, str]] = {
     "tenants": ("admin", "/v1/admin/tenants", "tenants"),
     "agents": ("own", "/v1/admin/agents", "agents"),
     "flags": ("admin", "/v1/admin/flags", "tenants"),
+    "keys": ("admin", "/v1/admin/keys", "keys"),
     "layers": ("own", "/v1/admin/layers", "layers"),
     "roles": ("own", "/v1/admin/roles", "roles"),
     "personas": ("own", "/v1/admin/personas", "personas"),

@@ -113,7 +113,7 @@ class Key(Shape, kw_only=True):
     last_used: str | None
 
 
-class Keys(Shape, kw_only=True):
+class Keys(Page, kw_only=True):
     """By tenant, agent and id."""
 
     keys: list[Key]

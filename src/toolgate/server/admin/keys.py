@@ -4,7 +4,7 @@ from typing import Any
 
 from toolgate import clock
 from toolgate.errors import InvalidRequest
-from toolgate.server.admin.desk import Desk, OfTenant, Signed, SignedOfTenant, beyond, noted
+from toolgate.server.admin.desk import Desk, Signed, SignedOfTenant, SomeOfTenant, beyond, noted
 from toolgate.tenancy import lasting
 from toolgate.tenancy.keys import FreshKey, Key, Role
 from toolgate.tenancy.layer import roles_of
@@ -32,16 +32,17 @@ class Rotated(Signed, kw_only=True):
     expires: str = ""
 
 
-async def list_keys(desk: Desk, _: OfTenant) -> Any:
-    """`GET keys?tenant=`."""
+async def list_keys(desk: Desk, _: SomeOfTenant) -> Any:
+    """`GET keys?tenant=&limit=&cursor=`."""
     wanted = desk.tenant
-    found = sorted(_within(desk), key=lambda key: (key.tenant, key.agent, key.id))
+    found = [key for key in _within(desk) if not wanted or key.tenant == wanted]
+    some, following = desk.page(sorted(found, key=_place), _place)
     uses = await desk.gate.tenancy.uses.known()
-    return {
-        "keys": [
-            shown(key, uses.get(key.id, 0)) for key in found if not wanted or key.tenant == wanted
-        ]
-    }
+    return {"keys": [shown(key, uses.get(key.id, 0)) for key in some], "next": following}
+
+
+def _place(key: Key) -> tuple[str, str, str]:
+    return key.tenant, key.agent, key.id
 
 
 async def add_key(desk: Desk, given: NewKey) -> Any:
