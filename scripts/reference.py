@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from typer.testing import CliRunner
 
 import toolgate
-from toolgate import errors
+from toolgate import codes, errors
 from toolgate.catalog.catalog import Catalog
 from toolgate.cli.main import COMMANDS, app
 from toolgate.errors import ApprovalPending, CallFailed, Superseded, ToolgateError
@@ -292,7 +292,7 @@ def error_codes() -> str:
         "\nThese codes stand in Outputs and on record, and are never raised.\n\n"
         "| code | what it means, what to do |\n|---|---|\n"
     )
-    lines.extend(f"| `{code}` | {about} |\n" for code, about in errors.RESULTS.items())
+    lines.extend(f"| `{code}` | {about} |\n" for code, about in codes.RESULTS.items())
     lines.append(
         "\nThe server has a few more, about the request itself; the command line `wrong_usage`.\n\n"
         "| code | HTTP | what it says |\n|---|---|---|\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_architecture import every_error
-from toolgate.errors import RESULTS
+from toolgate.codes import RESULTS
 
 ROOT = Path(__file__).parent.parent
 # What takes a code as its third argument, and what a code is called elsewhere.

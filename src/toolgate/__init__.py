@@ -4,8 +4,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolgate.asked import Question
     from toolgate.bootstrap import Toolgate
-    from toolgate.call import Call, Caller, Context, Output, Question, Turn
+    from toolgate.call import Call, Caller, Context, Output, Turn
     from toolgate.errors import CallRefused, ToolError, ToolgateError
     from toolgate.executor.extension import Extension, Priority
     from toolgate.spec.function import tool
@@ -38,7 +39,7 @@ _HOMES = {
     "Extension": "toolgate.executor.extension",
     "Output": "toolgate.call",
     "Priority": "toolgate.executor.extension",
-    "Question": "toolgate.call",
+    "Question": "toolgate.asked",
     "ToolError": "toolgate.errors",
     "ToolSpec": "toolgate.spec.tool",
     "Toolgate": "toolgate.bootstrap",

@@ -6,7 +6,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from toolgate.call import PLAINLY, Asked, Caller, Grant, Line, Output, Turn
+from toolgate.asked import PLAINLY, Asked, Line
+from toolgate.call import Caller, Grant, Output, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.crash import crash_here
 from toolgate.errors import CallNotFound, InvalidRequest, PolicyUnavailable

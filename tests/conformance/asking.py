@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.conformance.fixtures import STEP_S
 from toolgate import Call, tool
-from toolgate.call import Question
+from toolgate.asked import Question
 
 TEXT = {"type": "string"}
 FLAG = {"type": "boolean"}

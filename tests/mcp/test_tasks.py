@@ -11,7 +11,7 @@ from tests.house import states, until
 from tests.mcp.house import House, opened
 from tests.mcp.tasking import EXTENSION, TAKES, Desk
 from toolgate import Call, Caller, ToolError, tool
-from toolgate.call import Question
+from toolgate.asked import Question
 from toolgate.server.mcp import tasks
 from toolgate.server.mcp.tasks import Tasks
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.house import ME, open_gate
 from toolgate import ToolError, tool
-from toolgate.call import Asked
+from toolgate.asked import Asked
 from toolgate.executor.resilience.partial import produced, whole
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal

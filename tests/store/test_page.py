@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.store.entries import pure
-from toolgate.call import PLAINLY, Asked, Call, Caller, Grant, Planned
+from toolgate.asked import PLAINLY, Asked, Planned
+from toolgate.call import Call, Caller, Grant
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.read import Read, read_of
 from toolgate.ledger.state import State

@@ -4,7 +4,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from toolgate.call import Asked, Caller, Failure, Output, Turn
+from toolgate.asked import Asked
+from toolgate.call import Caller, Failure, Output, Turn
 from toolgate.errors import (
     ApprovalPending,
     ExecutionFailed,

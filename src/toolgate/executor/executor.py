@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from toolgate import clock
-from toolgate.call import PLAINLY, Asked, Call, Grant, Output, Turn, new_call_id
+from toolgate.asked import PLAINLY, Asked
+from toolgate.call import Call, Grant, Output, Turn, new_call_id
 from toolgate.errors import (
     CallRefused,
     OutOfTime,

@@ -2,7 +2,8 @@
 
 import msgspec
 
-from toolgate.call import PLAINLY, Asked, Call, Grant
+from toolgate.asked import PLAINLY, Asked
+from toolgate.call import Call, Grant
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
 

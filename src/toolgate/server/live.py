@@ -10,7 +10,8 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
-from toolgate.call import Output, Question
+from toolgate.asked import Question
+from toolgate.call import Output
 from toolgate.errors import ToolError, ToolgateError
 from toolgate.executor.people import presence
 from toolgate.server import streaming

@@ -7,7 +7,8 @@ import msgspec
 import orjson
 
 from toolgate import clock
-from toolgate.call import PLAINLY, Asked, Caller, Output, Turn
+from toolgate.asked import PLAINLY, Asked
+from toolgate.call import Caller, Output, Turn
 from toolgate.errors import ToolgateError
 from toolgate.executor.aftercare import recalled
 from toolgate.executor.mapping import UnmappedError, filled, found

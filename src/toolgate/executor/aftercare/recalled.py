@@ -5,7 +5,8 @@ from typing import Any, cast
 import msgspec
 import orjson
 
-from toolgate.call import Asked, Caller, Planned, Turn
+from toolgate.asked import Asked, Planned
+from toolgate.call import Caller, Turn
 from toolgate.errors import InvalidRequest
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import owner_of

@@ -1,6 +1,7 @@
 """An operator's word on a call whose end nobody saw: it happened, it did not, or run it again."""
 
-from toolgate.call import Asked, Output
+from toolgate.asked import Asked
+from toolgate.call import Output
 from toolgate.errors import CallNotFound, InvalidRequest
 from toolgate.executor.aftercare import recalled
 from toolgate.executor.aftercare.probing import Perform

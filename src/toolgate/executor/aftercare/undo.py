@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import orjson
 
-from toolgate.call import Asked, Caller, Grant, Output, Turn
+from toolgate.asked import Asked
+from toolgate.call import Caller, Grant, Output, Turn
 from toolgate.crash import crash_here
 from toolgate.errors import (
     CallNotFound,

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from toolgate import clock
-from toolgate.call import PLAINLY, Call, Charge, Output
+from toolgate.asked import PLAINLY
+from toolgate.call import Call, Charge, Output
 from toolgate.crash import crash_here
 from toolgate.errors import StoreError, StoreUnavailable
 from toolgate.executor.aside import whole

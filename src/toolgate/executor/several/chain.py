@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from toolgate.call import Asked, Caller, Output, Turn
+from toolgate.asked import Asked
+from toolgate.call import Caller, Output, Turn
 from toolgate.errors import InvalidRequest, ToolgateError, ToolNotFound
 from toolgate.executor.aftercare.probing import Perform
 from toolgate.executor.aftercare.report import Report

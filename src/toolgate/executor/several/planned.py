@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from toolgate.call import Asked, Planned
+from toolgate.asked import Asked, Planned
 from toolgate.errors import InvalidRequest
 from toolgate.executor.recording.claim import check_key
 

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import msgspec
 
 from toolgate import clock
-from toolgate.call import Asked, Call, Caller, Output, Turn
+from toolgate.asked import Asked
+from toolgate.call import Call, Caller, Output, Turn
 from toolgate.errors import (
     ApprovalPending,
     CallFailed,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from toolgate.call import Question
+from toolgate.asked import Question
 from toolgate.errors import CannotAsk, InputNeeded
 from toolgate.server.mcp.exchange import Exchange
 
