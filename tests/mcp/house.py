@@ -130,4 +130,8 @@ async def opened(root: Path, **mcp: Any) -> AsyncGenerator[House]:
         finally:
             server.should_exit = server.force_exit = True
             await serving
+            # Nobody waits until clients have let go of their lines.
+            for line in list(server.server_state.connections):
+                line.transport.abort()  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue, reportOptionalMemberAccess]
+            await asyncio.sleep(0)
             listening.close()

@@ -105,6 +105,7 @@ WRONG: Mapping[str, Drawn] = {
     "output_limit": NOT_A_NUMBER | st.just(1.5),
     "rate_limit": st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS, OBJECTS),
     "costs": st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS.filter(bool)),
+    "resource": st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS, OBJECTS),
 }
 
 UNKNOWN: Drawn = st.one_of(

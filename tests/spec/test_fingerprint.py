@@ -104,12 +104,15 @@ def test_any_other_change_changes_the_fingerprint(field: str) -> None:
 
 @pytest.mark.req("C1")
 def test_every_field_but_two_is_part_of_the_fingerprint() -> None:
-    # The effect and the confirmation come with fields that depend on them.
-    together = {"effect", "requires_confirmation"}
+    # The effect, the confirmation and the resource come with fields that they depend on.
+    together = {"effect", "requires_confirmation", "resource"}
     assert set(ToolSpec.__struct_fields__) == set(CHANGES) | together | {"enabled", "origin"}
     plain = {"name": "a", "provider": "http"}
     one = read_tool(plain, origin=HERE).fingerprint
-    assert read_tool(plain | {"effect": "pure"}, origin=HERE).fingerprint != one
+    pure = plain | {"effect": "pure"}
+    two = read_tool(pure, origin=HERE).fingerprint
+    assert two != one
+    assert read_tool(pure | {"resource": "notes://all"}, origin=HERE).fingerprint != two
     assert read_tool(plain | {"requires_confirmation": True}, origin=HERE).fingerprint != one
 
 

@@ -134,6 +134,9 @@ async def test_what_each_change_said_is_kept(directory: Directory) -> None:
                         "persona": "",
                         "roles": [],
                         "revoked": False,
+                        "created_ns": 0,
+                        "expires_ns": 0,
+                        "issuer": "",
                     }
                 },
             ),

@@ -128,9 +128,8 @@ async def test_pages_from_before_calls_named_decisions_can_be_read(database: Dat
     await journal.drain()
 
     def as_before(connection: Connection) -> None:
-        [[*fields, _]] = msgspec.msgpack.decode(
-            connection.execute(sa.select(call_pages.c.entries)).scalar_one()
-        )
+        # As far as calls were written then: up to the digest of their arguments.
+        fields = msgspec.structs.astuple(pure())[:18]
         page = msgspec.msgpack.encode([fields])
         connection.execute(call_pages.update().values(entries=page))
 

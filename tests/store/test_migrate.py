@@ -188,7 +188,14 @@ async def test_a_store_of_the_first_version_keeps_all_that_is_in_it(url: str) ->
         assert world.flags("acme") == {"echo": True}
         assert world.capsule("acme", "clerk") == Capsule(Mode.LISTED)
         assert world.keys == {
-            "abc": Key(id="key_1", digest="abc", role=Role.AGENT, tenant="acme", agent="clerk")
+            "abc": Key(
+                id="key_1",
+                digest="abc",
+                role=Role.AGENT,
+                tenant="acme",
+                agent="clerk",
+                created_ns=1_767_225_600 * 10**9,
+            )
         }
         told = await database.read(
             lambda connection: connection.execute(sa.select(tool_execution_log)).mappings().all()

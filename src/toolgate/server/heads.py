@@ -29,6 +29,6 @@ def heads_of(scope: MutableMapping[str, Any]) -> Heads:
     for name, value in scope["headers"]:
         if name in found:
             repeated.add(name)
-        found[name] = value.strip()
+        found[name] = value
     made = scope[_KEPT] = Heads(found, frozenset(repeated) if repeated else _NONE)
     return made

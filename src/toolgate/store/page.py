@@ -1,6 +1,6 @@
 """A page of pure calls as bytes: what many of them have in common is written once.
 
-    [[head, …], [line, …]]
+    2, [[head, …], [line, …]]
 
 A head says who called what, on which decision; a line says when, with which arguments, and, where
 it did not succeed, how it ended.
@@ -56,6 +56,10 @@ class _Page(msgspec.Struct, array_like=True, frozen=True):
 
 
 _decode = msgspec.msgpack.Decoder(_Page).decode
+# How the first pages were written: each call with all of its fields.
+_decode_first = msgspec.msgpack.Decoder(list[Entry]).decode
+# A list never begins with it, so it tells this form from the first.
+_FORM = b"\x02"
 
 
 class Page:
@@ -89,11 +93,11 @@ class Page:
     def written(self) -> bytes:
         """All of it."""
         try:
-            return _encode((list(self._heads), self._lines))
+            return _FORM + _encode((list(self._heads), self._lines))
         except UnicodeEncodeError:
             # One call that cannot be written must not keep all the others waiting.
             heads, lines = map(storable_row, self._heads), map(storable_row, self._lines)
-            return _encode((list(heads), list(lines)))
+            return _FORM + _encode((list(heads), list(lines)))
 
     def _head(self, entry: Entry) -> int:
         head = (
@@ -130,7 +134,10 @@ class Page:
 
 def entries_of(page: bytes) -> Iterable[Entry]:
     """The calls of a page, in the order that they ended."""
-    found = _decode(page)
+    if not page.startswith(_FORM):
+        yield from _decode_first(page)
+        return
+    found = _decode(memoryview(page)[len(_FORM) :])
     for line in found.lines:
         head = found.heads[line.head]
         yield Entry(

@@ -125,7 +125,7 @@ class Mcp:
         headers, repeated = heads
         if not message.is_request:
             # Nothing is to be said here without being asked; what comes all the same is taken.
-            version = headers.get(VERSION, b"").decode("latin-1")
+            version = headers.get(VERSION, b"").strip().decode("latin-1")
             fault = None if version == revision.MODERN else unsupported(version)
             await (reply(send, 202, b"") if fault is None else reply(send, 400, _nobodys(fault)))
             return
@@ -218,7 +218,7 @@ def _is_modern(message: Message, headers: Headers) -> bool:
     """By its header; and by what it says itself, so that a wrong header is found out."""
     version = headers.get(VERSION)
     if version is not None:
-        return version.decode("latin-1") not in revision.HANDSHAKE
+        return version.strip().decode("latin-1") not in revision.HANDSHAKE
     meta = message.params.get("_meta")
     return isinstance(meta, dict) and revision.VERSION in meta
 

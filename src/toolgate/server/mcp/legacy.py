@@ -83,7 +83,9 @@ class Legacy:
         elif _SSE not in headers.get(b"accept", b""):
             await _reply(send, 406, b"")
         else:
-            await self._heard(session, headers.get(LAST, b"").decode("latin-1"), receive, send)
+            await self._heard(
+                session, headers.get(LAST, b"").strip().decode("latin-1"), receive, send
+            )
 
     async def _begin(self, message: Message, key: Key, caller: Caller, send: sse.Send) -> None:
         try:
@@ -107,7 +109,7 @@ class Legacy:
             fault = Fault(rpc.INVALID_REQUEST, "Send Mcp-Session-Id, which `initialize` gives.")
             await _reply(send, 400, rpc.fault(None, fault))
             return None
-        found = self._sessions.find(id_.decode("latin-1"), key.id)
+        found = self._sessions.find(id_.strip().decode("latin-1"), key.id)
         if found is not None and found.peer.key is not key:
             # A later token of the same holder may say more, or less, than the first.
             whose = msgspec.structs.replace(caller_of(key), session=found.id)

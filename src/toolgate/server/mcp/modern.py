@@ -91,19 +91,24 @@ def _lacks(*names: str) -> Fault:
 
 def _compare(message: Message, version: str, headers: Headers) -> None:
     """A proxy decides by the headers, we by the body: they have to say the same."""
-    if headers.get(VERSION) != version.encode("utf-8", "replace"):
+    if _said(headers, VERSION) != version.encode("utf-8", "replace"):
         raise _differs("MCP-Protocol-Version", "the version in '_meta'")
-    if headers.get(METHOD) != message.method.encode("utf-8", "replace"):
+    if _said(headers, METHOD) != message.method.encode("utf-8", "replace"):
         raise _differs("Mcp-Method", "the method")
     named = NAMED.get(message.method)
     if named is None:
         return
-    given, header = message.params.get(named), headers.get(NAME, b"")
+    given, header = message.params.get(named), _said(headers, NAME)
     if type(given) is not str:
         return
     is_plain = not header.startswith(b"=?") and header == given.encode("utf-8", "replace")
     if not is_plain and (NAME not in headers or unwrapped(header) != given):
         raise _differs("Mcp-Name", repr(named))
+
+
+def _said(headers: Headers, name: bytes) -> bytes:
+    """Blanks around a value are no part of it."""
+    return headers.get(name, b"").strip()
 
 
 def _differs(header: str, what: str) -> Fault:
@@ -127,7 +132,7 @@ def check_params(
         raw, value = headers.get(header), arguments.get(name)
         if raw is None and value is None:
             continue
-        said = None if raw is None else unwrapped(raw)
+        said = None if raw is None else unwrapped(raw.strip())
         if header in repeated or said is None or value is None or said != _written(value):
             raise _differs(f"Mcp-Param-{token}", f"the argument {name!r}")
 

@@ -18,7 +18,7 @@ def heard(message: Message, headers: Mapping[bytes, bytes]) -> Message:
     if message.method != "tools/call" or not (_SAID.keys() & headers.keys()):
         return message
     said: dict[str, Any] = {
-        name: headers[header].decode("latin-1")
+        name: headers[header].strip().decode("latin-1")
         for header, name in _SAID.items()
         if header in headers
     }
