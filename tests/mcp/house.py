@@ -132,6 +132,6 @@ async def opened(root: Path, **mcp: Any) -> AsyncGenerator[House]:
             await serving
             # Nobody waits until clients have let go of their lines.
             for line in list(server.server_state.connections):
-                line.transport.abort()  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue, reportOptionalMemberAccess]
+                line.transport.abort()
             await asyncio.sleep(0)
             listening.close()
