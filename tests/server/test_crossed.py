@@ -122,11 +122,19 @@ async def _crossing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
             answer = b'{"id":%d,"result":{"structuredContent":{"sum":%d}}}' % (number, number + 4)
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(answer) + answer)
     writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
 
 
 async def test_a_server_that_crosses_answers_is_caught() -> None:
-    async with await asyncio.start_server(_crossing, LOOPBACK, 0) as server:
+    talks: set[asyncio.Task[None]] = set()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talks.add(asyncio.ensure_future(_crossing(reader, writer)))
+
+    async with await asyncio.start_server(talk, LOOPBACK, 0) as server:
         port = server.sockets[0].getsockname()[1]
         served = await loaded(Load(port=port, wires=(mcp(port),), requests=40, connections=8))
+        await asyncio.gather(*talks)
     assert len(served.wrong) == 40
     assert served.wrong[0].startswith("not the answer to 1000000")

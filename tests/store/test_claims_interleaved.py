@@ -132,6 +132,8 @@ async def came_of(
         await database.close()
 
 
+# Each example makes two stores.
+@pytest.mark.timeout(180)
 @given(claims=st.lists(CLAIMS, max_size=20), over=ends(), data=st.data())
 @settings(max_examples=60)
 async def test_any_order_in_one_batch_is_as_good_as_one_after_the_other(
