@@ -22,13 +22,14 @@ class Whole:
     __slots__ = ("_cycle",)
 
     def __init__(self, cycle: RequestResponseCycle) -> None:
-        self._cycle = cycle
+        self._cycle: RequestResponseCycle | None = cycle
 
     def write(self, status: int, headers: Sequence[Header], body: bytes) -> bool:
         """Whether it is done; else it has to be sent as ASGI has it."""
         cycle = self._cycle
         if (
-            len(body) > _MOST
+            cycle is None
+            or len(body) > _MOST
             or cycle.disconnected
             or cycle.response_started
             or cycle.flow.write_paused
@@ -45,6 +46,8 @@ class Whole:
         cycle.transport.write(b"".join(content))
         cycle.message_event.set()
         cycle.on_response()
+        # The request knows this, and this the request: nobody would let go of them by themselves.
+        self._cycle = None
         return True
 
 
