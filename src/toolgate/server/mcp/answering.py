@@ -6,7 +6,7 @@ from types import MappingProxyType
 from toolgate.runtime import Runtime
 from toolgate.server.mcp import listing, revision, rpc
 from toolgate.server.mcp.changes import Changes
-from toolgate.server.mcp.exchange import Exchange, Peer
+from toolgate.server.mcp.exchange import Back, Exchange, Peer
 from toolgate.server.mcp.faults import fault_of
 from toolgate.server.mcp.methods import Method, Methods
 from toolgate.server.mcp.rpc import Id, Message
@@ -55,6 +55,12 @@ class Answering:
         except Exception as error:  # noqa: BLE001  whatever it is, the client hears no more of it
             fault = fault_of(error, exchange.method)
             return rpc.STATUS.get(fault.code, 200), rpc.fault(id_, fault)
+
+    def exchange(self, message: Message, peer: Peer, back: Back) -> Exchange:
+        """A request of the newer revision, which says everything itself."""
+        meta = message.params["_meta"]
+        level = meta.get(revision.LOG_LEVEL, "")
+        return Exchange(self.gate, peer, message.method, message.params, meta, back, level)
 
     async def plainly(self, exchange: Exchange, spec: ToolSpec, id_: Id) -> tuple[int, bytes]:
         """As `answer`, for a call that `is_plain`."""

@@ -14,7 +14,7 @@ from toolgate.server.headers import CLOSED
 from toolgate.server.heads import Heads, heads_of
 from toolgate.server.mcp import revision, rpc, sse
 from toolgate.server.mcp.answering import Answering
-from toolgate.server.mcp.exchange import DEAF, Back, Exchange, Peer, Told
+from toolgate.server.mcp.exchange import DEAF, Back, Peer, Told
 from toolgate.server.mcp.legacy import Legacy
 from toolgate.server.mcp.listen import Listeners
 from toolgate.server.mcp.modern import VERSION, Headers, check_params, peer_of, unsupported
@@ -166,7 +166,7 @@ class Mcp:
             self._running.enter(task, receive)
         try:
             if spec is not None and is_plain:
-                exchange = self._exchange(message, peer, DEAF)
+                exchange = self._answering.exchange(message, peer, DEAF)
                 status, body = await self._answering.plainly(exchange, spec, message.id)
             else:
                 status, body = await self._answer(message, peer, DEAF)
@@ -181,14 +181,9 @@ class Mcp:
         headers = (*_JSON, (b"content-length", b"%d" % len(body)))
         await send_whole(scope, send, status, headers, body)
 
-    def _exchange(self, message: Message, peer: Peer, back: Back) -> Exchange:
-        meta = message.params["_meta"]
-        level = meta.get(revision.LOG_LEVEL, "")
-        gate = self._answering.gate
-        return Exchange(gate, peer, message.method, message.params, meta, back, level)
-
     async def _answer(self, message: Message, peer: Peer, back: Back) -> tuple[int, bytes]:
-        return await self._answering.answer(self._exchange(message, peer, back), message.id)
+        exchange = self._answering.exchange(message, peer, back)
+        return await self._answering.answer(exchange, message.id)
 
     async def _streamed(
         self, message: Message, peer: Peer, receive: Receive, send: sse.Send

@@ -7,7 +7,7 @@ from typing import Any
 from toolgate.call import Caller
 from toolgate.server.mcp import revision, rpc
 from toolgate.server.mcp.answering import Answering
-from toolgate.server.mcp.exchange import Exchange, Peer, Told
+from toolgate.server.mcp.exchange import Peer, Told
 from toolgate.server.mcp.listen import Listeners
 from toolgate.server.mcp.modern import peer_of
 from toolgate.server.mcp.rpc import Fault, Message
@@ -119,16 +119,7 @@ class Lines:
         if message.method == "subscriptions/listen":
             async with self._listeners.heard(message, peer, self._out):
                 await asyncio.Event().wait()
-        meta = message.params["_meta"]
-        exchange = Exchange(
-            self._answering.gate,
-            peer,
-            message.method,
-            message.params,
-            meta,
-            Told(self._out),
-            meta.get(revision.LOG_LEVEL, ""),
-        )
+        exchange = self._answering.exchange(message, peer, Told(self._out))
         _status, body = await self._answering.answer(exchange, message.id)
         self._out.put(body)
 

@@ -15,8 +15,6 @@ from toolgate.server.mcp.tools import Calls
 Method = Callable[[Exchange], Awaitable[dict[str, Any]]]
 _HOUR_MS = 3_600_000
 TOOLS = frozenset({"tools/list", "tools/call"}) | METHODS
-# What only the older revision has: it keeps a session, and speaks about it.
-SESSION = frozenset({"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
 
 
 class Methods:
