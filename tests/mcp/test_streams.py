@@ -1,7 +1,11 @@
 """Streams and what is kept between requests are bounded, and the newest of it is never lost."""
 
+from typing import Any
+
 import pytest
 
+from tests.mcp.house import House
+from toolgate import Call, tool
 from toolgate.server.mcp.rpc import Fault
 from toolgate.server.mcp.seal import Seal
 from toolgate.server.mcp.sse import Stream
@@ -53,3 +57,19 @@ def test_what_is_sealed_opens_only_as_it_was_closed() -> None:
 def test_what_could_never_be_opened_is_not_sealed() -> None:
     with pytest.raises(Fault, match="too long"):
         Seal(b"s" * 32).close({"answers": "x" * 100_000}, "bound")
+
+
+@pytest.mark.parametrize("level", ["loud", 7, ["debug"], None])
+@pytest.mark.parametrize("token", [{"a": 1}, [1], 1.5, None])
+async def test_odd_words_of_a_client_fail_no_tool(house: House, level: Any, token: Any) -> None:
+    @tool(effect="irreversible")
+    async def talk(call: Call) -> str:
+        """Talk, and do it."""
+        call.progress(1, 2, "half")
+        call.log("on the way")
+        return "done"
+
+    house.gate.add(talk)
+    meta = {"io.modelcontextprotocol/logLevel": level, "progressToken": token}
+    status, body = await house.post("tools/call", {"name": "talk"}, meta=meta)
+    assert (status, body["result"]["isError"]) == (200, False)

@@ -35,7 +35,7 @@ class ToolLine:
     def progress(self, done: float, total: float | None, message: str) -> None:
         """Only where the client has named a token for it."""
         token = self._exchange.meta.get("progressToken")
-        if token is None:
+        if type(token) is not str and type(token) is not int:
             return
         told: dict[str, Any] = {"progressToken": token, "progress": done}
         if total is not None:
@@ -47,7 +47,10 @@ class ToolLine:
     def log(self, level: str, message: Any) -> None:
         """Only from the level on that the client wants."""
         wanted = self._exchange.log_level
-        if wanted and level in LEVELS and LEVELS.index(level) >= LEVELS.index(wanted):
+        # What is no level is none that is wanted: a client's odd word must not fail a tool.
+        if wanted not in LEVELS or level not in LEVELS:
+            return
+        if LEVELS.index(level) >= LEVELS.index(wanted):
             told = {"level": level, "logger": "toolgate.tool", "data": message}
             self._exchange.back.notify("notifications/message", told)
 
