@@ -10,9 +10,10 @@ Generated pages stand whole; examples stand in hand-written pages between marker
 import inspect
 import re
 import sys
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args, get_origin
 
 import typer.main
 from pydantic.fields import FieldInfo
@@ -32,6 +33,7 @@ from toolgate.gate.decision import Explanation
 from toolgate.ledger.journal import Journal
 from toolgate.server.admin.routes import ROUTES
 from toolgate.server.problems import STATUS, WIRE
+from toolgate.settings.part import Part
 from toolgate.settings.settings import SECTIONS
 from toolgate.spec.fields import FIELDS
 from toolgate.spec.tool import ToolSpec
@@ -113,15 +115,36 @@ def settings() -> str:
         "file, its line and the nearest valid name.\n"
     )
     for name, section in SECTIONS.items():
-        lines.append(f"\n## [{name}]\n\n{inspect.getdoc(section)}\n\n")
-        lines.append("| key | default | meaning |\n|---|---|---|\n")
-        for key, field in section.model_fields.items():
-            lines.append(f"| `{key}` | `{_default(field)}` | {field.description} |\n")
+        lines.extend(_section(name, section))
     return "".join(lines)
 
 
+def _section(name: str, section: type[Part]) -> Iterator[str]:
+    """The keys of a section, then the sections inside of it."""
+    fields = section.model_fields.items()
+    inner = {key: part for key, field in fields if (part := _part(field)) is not None}
+    if len(inner) < len(section.model_fields):
+        yield f"\n## [{name}]\n\n{inspect.getdoc(section)}\n\n"
+        yield "| key | default | meaning |\n|---|---|---|\n"
+        for key, field in fields:
+            if key not in inner:
+                yield f"| `{key}` | `{_default(field)}` | {field.description} |\n"
+    for key, (part, any_name) in inner.items():
+        yield from _section(f"{name}.{key}{'.NAME' if any_name else ''}", part)
+
+
+def _part(field: FieldInfo) -> tuple[type[Part], bool] | None:
+    """The section that a key is, and whether there can be any number of them."""
+    kind: Any = field.annotation
+    any_name = get_origin(kind) is Mapping
+    kind = get_args(kind)[1] if any_name else kind
+    return (kind, any_name) if isinstance(kind, type) and issubclass(kind, Part) else None
+
+
 def _default(field: FieldInfo) -> str:
-    value: Any = field.default
+    if field.is_required():
+        return "needed"
+    value: Any = field.get_default(call_default_factory=True)
     if isinstance(value, tuple):
         listed = ", ".join(f'"{one}"' for one in cast("tuple[str, ...]", value))
         return f"[{listed}]"

@@ -299,3 +299,48 @@ def test_a_setting_that_is_named_as_a_secret_is_still_one(file: Path) -> None:
 def test_every_example_can_be_loaded_with_the_secrets_that_it_names(example: Path) -> None:
     names = re.findall(r'_env = "(\w+)"', example.read_text("utf-8"))
     assert load(example, dict.fromkeys(names, "s" * 40))
+
+
+def test_sections_inside_of_sections_are_told_of_in_the_same_way(file: Path) -> None:
+    text = (
+        '[mcp.servers.files]\ncomand = ["x"]\nurl = "http://h"\n[providers.http]\nretries = 1\n'
+        '[mcp.servers.Files]\nurl = "http://h"\n'
+    )
+    assert problems(file, text) == [
+        "LINE 2: mcp.servers.files.comand is not a setting; did you mean 'command'?",
+        "LINE 5: providers.http.retries is not a setting; did you mean 'max_retries'?",
+        "LINE 1: mcp.servers: 'Files' names no server; use small letters, digits, _ and -, at most 40",
+    ]
+    told = problems(
+        file, "", TOOLGATE_MCP__SERVERS__A__UURL="x", TOOLGATE_MCP__SERVERS__A__URL="http://h"
+    )
+    assert told == [
+        "TOOLGATE_MCP__SERVERS__A__UURL: mcp.servers.a.uurl is not a setting; did you mean 'url'?"
+    ]
+
+
+def test_a_server_can_come_from_the_environment(file: Path) -> None:
+    file.touch()
+    variables = {
+        "TOOLGATE_MCP__SERVERS__A__URL": "http://u:p@h/mcp",
+        "TOOLGATE_MCP__SERVERS__A__HEADERS_ENV__X-Key": "TOOLGATE_MCP_KEY",
+        "TOOLGATE_MCP_KEY": "k",
+        "TOOLGATE_MCP__SERVERS__A__TIMEOUT": "2.5",
+    }
+    server = load(file, variables).mcp.servers["a"]
+    assert (server.url, server.timeout) == ("http://u:p@h/mcp", 2.5)
+    assert server.headers_env == {"X-Key": "TOOLGATE_MCP_KEY"}
+
+
+def test_a_password_in_the_address_of_a_server_is_not_written_in_the_file(file: Path) -> None:
+    [told] = problems(file, '[mcp.servers.a]\nurl = "https://u:p@h/mcp"')
+    assert told == (
+        "LINE 2: mcp.servers.a.url holds a password; leave it out here and set "
+        "TOOLGATE_MCP__SERVERS__A__URL"
+    )
+
+
+@pytest.mark.parametrize("text", ["", 'url = "http://h"\ncommand = ["x"]'], ids=["neither", "both"])
+def test_a_server_has_a_command_or_an_address(file: Path, text: str) -> None:
+    [told] = problems(file, f"[mcp.servers.a]\n{text}\ntimeout = 1")
+    assert told.endswith("mcp.servers.a: a server has a command or a url, and not both")

@@ -15,14 +15,16 @@ from typing import Any, NamedTuple, cast
 from pydantic import ValidationError
 
 from toolgate.errors import SettingsInvalid
+from toolgate.settings import tree
 from toolgate.settings.settings import SECTIONS, Settings
 
 PREFIX = "TOOLGATE_"
 FILE = "toolgate.toml"
 _KEY = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
+_PASSWORD = re.compile(r"\w+://[^/@]*:[^/@]+@")
 _SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 # Announced, and refused until it does something: a key that is silently ignored is a lie.
-LATER = frozenset({"queue", "sandbox", "providers", "learning"}) | {
+LATER = frozenset({"queue", "learning"}) | {
     ("tools", "plugins"),
     ("tools", "roots"),
 }
@@ -47,7 +49,7 @@ def load(file: Path | str | None = None, environment: Mapping[str, str] | None =
         root = Path(file).absolute().parent
     given = _overlay(environment)
     named = frozenset(_named(values, given))
-    overlay = [one for one in given if one[1] not in named or _is_setting(one[0])]
+    overlay = [one for one in given if one[1] not in named or tree.is_setting(one[0])]
     places = _Places(str(file or ""), text, {path: name for path, name, _ in overlay})
     problems = [
         *_unknown(values, overlay, places),
@@ -55,10 +57,8 @@ def load(file: Path | str | None = None, environment: Mapping[str, str] | None =
         *_written_secrets(values, places),
     ]
     for path, _name, value in overlay:
-        if len(path) == 2 and path[0] in SECTIONS:
-            section = values.setdefault(path[0], {})
-            if isinstance(section, dict):
-                section[path[1]] = _typed(path, value)
+        if tree.is_setting(path):
+            _put(values, path, _typed(path, value))
     values.pop("root", None)
     try:
         settings = Settings(**values, root=root)
@@ -123,16 +123,30 @@ def _read(file: Path) -> tuple[str, dict[str, Any]]:
 
 def _overlay(environment: Mapping[str, str]) -> list[tuple[tuple[str, ...], str, str]]:
     return [
-        (tuple(name.removeprefix(PREFIX).lower().split("__")), name, value)
+        (_path(tuple(name.removeprefix(PREFIX).split("__"))), name, value)
         for name, value in sorted(environment.items())
         if name.startswith(PREFIX) and "__" in name
     ]
 
 
+def _path(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Keys are in small letters; what is free to name, such as a variable, is as it is written."""
+    lower = tuple(part.lower() for part in parts)
+    return (*lower[:-1], parts[-1]) if tree.inside(lower[:-1]) is str else lower
+
+
+def _put(values: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for part in path[:-1]:
+        inner: object = values.setdefault(part, {})
+        if not isinstance(inner, dict):
+            return
+        values = cast("dict[str, Any]", inner)
+    values[path[-1]] = value
+
+
 def _typed(path: tuple[str, ...], value: str) -> Any:
     """A variable is a text; what it stands for follows from the key."""
-    field = SECTIONS[path[0]].model_fields.get(path[1])
-    current = field.default if field is not None else ""
+    current = tree.default(path)
     if isinstance(current, tuple):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     if isinstance(current, bool):
@@ -145,42 +159,45 @@ def _typed(path: tuple[str, ...], value: str) -> Any:
     return value
 
 
+def _paths(values: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every key that is written, as deep as settings go; of what is unknown, the first."""
+    for key, value in values.items():
+        path = (*above, key)
+        kind = tree.inside(path)
+        inner = cast("dict[str, Any]", value) if isinstance(value, dict) and kind else {}
+        yield from _paths(inner, path) if inner and kind is not str else (path,)
+
+
 def _unknown(
     values: Mapping[str, Any], overlay: list[tuple[tuple[str, ...], str, str]], places: _Places
 ) -> Iterator[Problem]:
-    paths: list[tuple[str, ...]] = []
-    for section, keys in values.items():
-        inner = cast("dict[str, Any]", keys) if isinstance(keys, dict) else {}
-        # What is wrong about a whole section is told once.
-        whole = section not in SECTIONS or not inner
-        paths.extend([(section,)] if whole else [(section, key) for key in inner])
-    paths.extend(path for path, _name, _value in overlay)
-    for path in paths:
+    for path in (*_paths(values), *(path for path, _name, _value in overlay)):
         if path[0] in LATER or path[:2] in LATER:
             shown = f"[{path[0]}]" if path[0] in LATER else ".".join(path)
             yield Problem(places(path), f"{shown} is not available in this version; remove it")
         elif path[0] not in SECTIONS:
             shown = f"[{path[0]}]" if isinstance(values.get(path[0], {}), dict) else path[0]
             yield Problem(places(path), _suggest(shown, path[0], SECTIONS))
-        elif len(path) > 1 and ".".join(path[1:]) not in SECTIONS[path[0]].model_fields:
-            fields = SECTIONS[path[0]].model_fields
-            yield Problem(places(path), _suggest(".".join(path), path[1], fields))
+        elif not tree.is_setting(path):
+            yield Problem(places(path), _suggest(".".join(path), *tree.nearest(path)))
 
 
 def _named(
     values: Mapping[str, Any], overlay: list[tuple[tuple[str, ...], str, str]]
 ) -> Iterator[str]:
     """The variables that settings name, such as `secret_env`: they may be called anything."""
-    for keys in values.values():
-        if isinstance(keys, dict):
-            for key, value in cast("dict[str, Any]", keys).items():
-                if key.endswith("_env") and isinstance(value, str):
-                    yield value
+    yield from _variables(values)
     yield from (value for path, _name, value in overlay if path[-1].endswith("_env"))
+    yield from (value for path, _name, value in overlay if path[-2].endswith("_env"))
 
 
-def _is_setting(path: tuple[str, ...]) -> bool:
-    return len(path) == 2 and path[0] in SECTIONS and path[1] in SECTIONS[path[0]].model_fields
+def _variables(values: Mapping[str, Any], *, named: bool = False) -> Iterator[str]:
+    for key, value in values.items():
+        is_named = named or key.endswith("_env")
+        if isinstance(value, dict):
+            yield from _variables(cast("dict[str, Any]", value), named=is_named)
+        elif is_named and isinstance(value, str):
+            yield value
 
 
 def _misnamed(names: Iterable[str]) -> Iterator[Problem]:
@@ -194,13 +211,15 @@ def _misnamed(names: Iterable[str]) -> Iterator[Problem]:
 
 def _written_secrets(values: Mapping[str, Any], places: _Places) -> Iterator[Problem]:
     """Secrets are named by the environment, never written in the file."""
-    for name, keys in values.items():
-        url = cast("dict[str, Any]", keys).get("url") if isinstance(keys, dict) else None
-        if isinstance(url, str) and re.match(r"\w+://[^/@]*:[^/@]+@", url):
-            variable = f"{PREFIX}{name.upper()}__URL"
+    for path in _paths(values):
+        url: Any = values
+        for part in path:
+            url = url[part]
+        if path[-1] == "url" and isinstance(url, str) and _PASSWORD.match(url):
+            variable = PREFIX + "__".join(path).upper()
             yield Problem(
-                places((name, "url")),
-                f"{name}.url holds a password; leave it out here and set {variable}",
+                places(path),
+                f"{'.'.join(path)} holds a password; leave it out here and set {variable}",
             )
 
 

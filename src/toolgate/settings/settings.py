@@ -16,6 +16,7 @@ from toolgate.settings.execution import (
     Toolbox,
 )
 from toolgate.settings.gate import Cache, Policy, Relations
+from toolgate.settings.outward import Net, Providers, Sandbox, Servers
 from toolgate.settings.part import Part, Seconds, Texts, http_url, origin, store_url
 
 
@@ -93,6 +94,7 @@ class Mcp(Part):
         description="Seconds after which a call that is not over becomes a task, for clients that "
         "take tasks.",
     )
+    servers: Servers = Field(default_factory=dict, description="Whose tools are offered here.")
 
 
 class Settings(Part):
@@ -106,6 +108,9 @@ class Settings(Part):
     cache: Cache = Field(default_factory=Cache.model_construct)
     tools: Tools = Field(default_factory=Tools.model_construct)
     mcp: Mcp = Field(default_factory=Mcp.model_construct)
+    providers: Providers = Field(default_factory=Providers.model_construct)
+    sandbox: Sandbox = Field(default_factory=Sandbox.model_construct)
+    net: Net = Field(default_factory=Net.model_construct)
     toolbox: Toolbox = Field(default_factory=Toolbox.model_construct)
     approvals: Approvals = Field(default_factory=Approvals.model_construct)
     limits: Limits = Field(default_factory=Limits.model_construct)
@@ -128,6 +133,9 @@ SECTIONS: Mapping[str, type[Part]] = {
     "cache": Cache,
     "tools": Tools,
     "mcp": Mcp,
+    "providers": Providers,
+    "sandbox": Sandbox,
+    "net": Net,
     "toolbox": Toolbox,
     "approvals": Approvals,
     "limits": Limits,

@@ -1,0 +1,182 @@
+"""What is beyond this process: other servers, other programs, and how far they may reach."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from toolgate.settings.part import Part, Seconds, Texts, http_url
+
+_SERVER = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}\Z")
+_PLACE = re.compile(r"(\*\.)?[A-Za-z0-9.:_\[\]-]+(/\d{1,3})?\Z")
+
+
+def _place(given: str) -> str:
+    if not _PLACE.match(given):
+        raise ValueError("write a host, host:port, *.domain or a network such as 10.0.0.0/8")
+    return given
+
+
+def _command(given: object) -> object:
+    """One word is a command without arguments."""
+    return (given,) if isinstance(given, str) else given
+
+
+def _servers(given: "Mapping[str, McpServer]") -> "Mapping[str, McpServer]":
+    for name in given:
+        if not _SERVER.match(name):
+            raise ValueError(
+                f"{name[:60]!r} names no server; use small letters, digits, _ and -, at most 40"
+            )
+    return given
+
+
+class Net(Part):
+    """Where requests may go."""
+
+    allow: tuple[Annotated[str, AfterValidator(_place)], ...] = Field(
+        default=(),
+        strict=False,
+        description="Places of private networks that tools may reach: `localhost:8080`, "
+        "`*.internal`, `10.0.0.0/8`. What is public needs no entry.",
+    )
+
+
+class Sandbox(Part):
+    """What programs run in."""
+
+    kind: Literal["auto", "bubblewrap", "sandlock", "container", "gvisor"] = Field(
+        default="auto",
+        description="`auto` takes the first that holds when it is tried at the start. Without one "
+        "that holds, nothing runs.",
+    )
+    image: str = Field(default="", description="The image that containers are made from.")
+    readable: Texts = Field(
+        default=(),
+        strict=False,
+        description="Folders that programs may read beside those of the system.",
+    )
+    memory: int = Field(
+        default=512,
+        ge=16,
+        le=1_048_576,
+        description="Megabytes that a program may use, unless its tool says less.",
+    )
+    processes: int = Field(
+        default=64, ge=1, le=100_000, description="Processes that a program may have at a time."
+    )
+
+
+class McpServer(Part):
+    """A server whose tools are offered here."""
+
+    command: Annotated[Texts, BeforeValidator(_command)] = Field(
+        default=(), strict=False, description="The program that speaks MCP on its standard streams."
+    )
+    args: Texts = Field(default=(), strict=False, description="Its arguments.")
+    env: Mapping[str, str] = Field(
+        default_factory=dict, description="Variables it is given, which are no secrets."
+    )
+    secrets_env: Mapping[str, str] = Field(
+        default_factory=dict,
+        description="Variables it is given, each by the name of the variable that holds its value "
+        "here.",
+    )
+    url: Annotated[str, AfterValidator(http_url)] = Field(
+        default="", description="The address of a server that speaks Streamable HTTP."
+    )
+    headers_env: Mapping[str, str] = Field(
+        default_factory=dict,
+        description="Headers it is sent, each by the name of the variable that holds its value.",
+    )
+    timeout: Seconds = Field(
+        default=30, gt=0, le=86_400, strict=False, description="Seconds a call may take."
+    )
+    prefix: str | None = Field(
+        default=None,
+        description="What stands before the names of its tools instead of `mcp:NAME:`; an empty "
+        "text serves them under their own.",
+    )
+    trust: Literal["none", "hints"] = Field(
+        default="none",
+        description="`hints` believes its word on which tools only read; else each asks a person.",
+    )
+    pin: bool = Field(
+        default=True,
+        description="Whether a tool that changes waits for an operator before it can be called.",
+    )
+    overlay: str = Field(
+        default="", description="A file that sets effect, approval and limits of its tools."
+    )
+    when_down: Literal["mark", "hide"] = Field(
+        default="mark", description="Whether its tools stay listed while it is away."
+    )
+    elicitation: bool = Field(
+        default=False, description="Whether what it asks a person is put to the caller's client."
+    )
+    readable: Texts = Field(
+        default=(), strict=False, description="Folders that its program may read."
+    )
+    writable: Texts = Field(
+        default=(), strict=False, description="Folders that its program may change."
+    )
+    hosts: Texts = Field(default=(), strict=False, description="Hosts that its program may reach.")
+    enabled: bool = Field(default=True, description="Whether it is used at all.")
+
+    @model_validator(mode="after")
+    def _is_one_of_both(self) -> Self:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("a server has a command or a url, and not both")
+        return self
+
+
+class Secret(Part):
+    """A secret that a tool names, and never sees."""
+
+    value_env: str = Field(description="The environment variable that holds it.")
+    hosts: Texts = Field(
+        strict=False, description="The hosts it may be sent to: `api.example.com`, `*.example.com`."
+    )
+
+
+class HttpTools(Part):
+    """Tools that are requests."""
+
+    default_timeout: Seconds = Field(
+        default=30, gt=0, le=86_400, strict=False, description="Seconds that one request may take."
+    )
+    max_retries: int = Field(
+        default=3, ge=0, le=10, description="How often a request that may be repeated is repeated."
+    )
+    secrets: Mapping[str, Secret] = Field(
+        default_factory=dict, description="What tools may name in their `auth`."
+    )
+
+
+class Composio(Part):
+    """Tools of Composio."""
+
+    api_key_env: str = Field(
+        default="", description="The environment variable that holds its key; without one: off."
+    )
+    url: Annotated[str, AfterValidator(http_url)] = Field(
+        default="", description="Another address of its API than its own."
+    )
+    toolkits: Texts = Field(
+        default=(), strict=False, description="Whose actions become tools, such as `github`."
+    )
+    entity: str = Field(
+        default="{tenant}:{user}",
+        description="Whose account is used: `{tenant}`, `{user}` and `{agent}` are filled in.",
+    )
+
+
+class Providers(Part):
+    """How tools run that are not in this process."""
+
+    http: HttpTools = Field(default_factory=HttpTools.model_construct)
+    composio: Composio = Field(default_factory=Composio.model_construct)
+
+
+Servers = Annotated[Mapping[str, McpServer], AfterValidator(_servers)]
