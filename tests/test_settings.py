@@ -302,14 +302,14 @@ def test_every_example_can_be_loaded_with_the_secrets_that_it_names(example: Pat
 
 
 def test_sections_inside_of_sections_are_told_of_in_the_same_way(file: Path) -> None:
-    text = (
-        '[mcp.servers.files]\ncomand = ["x"]\nurl = "http://h"\n[providers.http]\nretries = 1\n'
-        '[mcp.servers.Files]\nurl = "http://h"\n'
-    )
+    text = '[mcp.servers.files]\ncomand = ["x"]\nurl = "http://h"\n[providers.http]\nretries = 1\n'
     assert problems(file, text) == [
         "LINE 2: mcp.servers.files.comand is not a setting; did you mean 'command'?",
         "LINE 5: providers.http.retries is not a setting; did you mean 'max_retries'?",
-        "LINE 1: mcp.servers: 'Files' names no server; use small letters, digits, _ and -, at most 40",
+    ]
+    assert problems(file, '[mcp.servers.Files]\nurl = "http://h"') == [
+        "LINE 1: mcp.servers: 'Files' names no server; use small letters, digits, _ and -, "
+        "at most 40",
     ]
     told = problems(
         file, "", TOOLGATE_MCP__SERVERS__A__UURL="x", TOOLGATE_MCP__SERVERS__A__URL="http://h"
