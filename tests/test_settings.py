@@ -307,10 +307,11 @@ def test_sections_inside_of_sections_are_told_of_in_the_same_way(file: Path) -> 
         "LINE 2: mcp.servers.files.comand is not a setting; did you mean 'command'?",
         "LINE 5: providers.http.retries is not a setting; did you mean 'max_retries'?",
     ]
-    assert problems(file, '[mcp.servers.Files]\nurl = "http://h"') == [
+    [told] = problems(file, '[mcp.servers.Files]\nurl = "http://h"')
+    assert told == (
         "LINE 1: mcp.servers: 'Files' names no server; use small letters, digits, _ and -, "
-        "at most 40",
-    ]
+        "at most 40"
+    )
     told = problems(
         file, "", TOOLGATE_MCP__SERVERS__A__UURL="x", TOOLGATE_MCP__SERVERS__A__URL="http://h"
     )
