@@ -37,7 +37,7 @@ ROUNDS ?= 10
 chaos: $(VENV)/.dev
 	@for round in $$(seq $(ROUNDS)); do \
 	  echo "round $$round of $(ROUNDS)"; \
-	  $(BIN)/python -m pytest -q -n 2 tests/store/test_group_commit.py tests/store/test_migrate.py \
+	  TOOLGATE_RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n 2 tests/store/test_group_commit.py tests/store/test_migrate.py \
 	    tests/store/test_tables.py tests/store/test_outage.py tests/store/test_write_behind.py \
 	    tests/server/test_lifecycle.py \
 	    tests/gate/test_races.py tests/gate/test_away.py tests/engines/test_gone.py \

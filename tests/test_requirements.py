@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,18 @@ TESTS = Path(__file__).parent
 CONTRACT = TESTS.parent.parent / "shared" / "design" / "REQUIREMENTS.md"
 
 
+@cache
 def cited() -> dict[str, set[str]]:
     """Every id that a test cites, and the files that do."""
     found: dict[str, set[str]] = {}
     for file in TESTS.rglob("test_*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.req":
+        text = file.read_text("utf-8")
+        nodes = ast.walk(ast.parse(text)) if "pytest.mark.req" in text else ()
+        for node in nodes:
+            called = node.func if isinstance(node, ast.Call) else None
+            if not isinstance(called, ast.Attribute) or called.attr != "req":
+                continue
+            if isinstance(node, ast.Call) and ast.unparse(called) == "pytest.mark.req":
                 for argument in node.args:
                     assert isinstance(argument, ast.Constant), f"{file.name}: write ids as texts"
                     found.setdefault(str(argument.value), set()).add(file.name)

@@ -1,6 +1,7 @@
 """Revoke, then call at once, in four processes with warm caches: nothing may run."""
 
 import asyncio
+import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
@@ -13,7 +14,7 @@ from toolgate.tenancy.layer import Layer
 
 ROOT = Path(__file__).parents[2]
 PROCESSES = 4
-ROUNDS = 500
+ROUNDS = int(os.environ.get("TOOLGATE_RACE_ROUNDS", "250"))
 
 
 async def start(folder: Path, marks: Path, *options: str) -> list[Process]:
@@ -78,7 +79,7 @@ def marked(marks: Path, prefix: str) -> int:
 
 @pytest.mark.req("G8")
 @pytest.mark.timeout(240)
-async def test_two_thousand_calls_right_after_a_revoke_elsewhere_do_nothing(tmp_path: Path) -> None:
+async def test_a_thousand_calls_right_after_a_revoke_elsewhere_do_nothing(tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     async with open_gate(tmp_path) as gate:
         gate.add(effect)
