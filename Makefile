@@ -40,10 +40,11 @@ chaos: $(VENV)/.dev
 	  TOOLGATE_RACE_ROUNDS=500 $(BIN)/python -m pytest -q -n 2 tests/store/test_group_commit.py tests/store/test_migrate.py \
 	    tests/store/test_tables.py tests/store/test_outage.py tests/store/test_write_behind.py \
 	    tests/server/test_lifecycle.py \
-	    tests/gate/test_races.py tests/gate/test_away.py tests/engines/test_gone.py \
+	    tests/net/test_kept.py tests/gate/test_races.py tests/gate/test_away.py tests/engines/test_gone.py \
 	    tests/engines/test_relations_away.py tests/engines/test_spicedb_away.py || exit 1; \
 	done
 	@$(ONCE) $(BIN)/python -m pytest -q -n 2 -o timeout=3600 tests/ledger/test_machine.py tests/once
+	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -o timeout=3600 tests/upstreams/test_program.py
 	@TOOLGATE_CROSSED_CALLS=100000 $(BIN)/python -m pytest -q -o timeout=3600 tests/server/test_crossed.py
 # How long the proofs of once-only are at their longest; CI runs shorter ones.
 ONCE := TOOLGATE_CHAOS=1 TOOLGATE_ONCE_KEYS=10000 TOOLGATE_ONCE_KILLS=50 \
@@ -60,6 +61,7 @@ docs: $(VENV)/.dev
 # Locks every requirement with its hashes and without an address; needs the `uv` command.
 lock:
 	@uv pip compile pyproject.toml $(LOCK) --group build -o requirements/run.txt
+	@uv pip compile pyproject.toml $(LOCK) --extra composio -c requirements/run.txt -o requirements/composio.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra jwt -c requirements/run.txt -o requirements/jwt.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra otel -c requirements/run.txt -o requirements/otel.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra postgres -c requirements/run.txt -o requirements/postgres.txt
@@ -67,6 +69,7 @@ lock:
 	@uv pip compile pyproject.toml $(LOCK) --extra spicedb -c requirements/run.txt -o requirements/spicedb.txt
 	@uv pip compile pyproject.toml $(LOCK) --all-extras --group dev --group frameworks --group services -c requirements/run.txt -o requirements/dev.txt
 	@uv pip compile $(LOCK) --group legacy -o requirements/legacy.txt
+	@uv pip compile $(LOCK) --group served -o requirements/served.txt
 	@uv pip compile pyproject.toml $(LOCK) --all-extras --group bench -c requirements/run.txt -o requirements/bench.txt
 LOCK := --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet
 

@@ -13,9 +13,14 @@ EVERY = (
     "side_effects",
     "start",
     "doors",
+    "proxy",
     "growth",
     "links",
+    "net",
+    "http_tool",
+    "upstream",
     "overload",
+    "sandbox",
 )
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -79,17 +79,22 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def toolgate(more: Sequence[dict[str, Any]] = ()) -> Generator[House]:
-    """`toolgate serve` in a folder of its own, with `add` and `more` tools and nothing built in."""
+def toolgate(
+    more: Sequence[dict[str, Any]] = (), *, own: bool = True, settings: str = ""
+) -> Generator[House]:
+    """`toolgate serve` in a folder of its own, with `add` and `more` tools and nothing built in.
+
+    `own`: whether `add` runs there; `settings` are added to its own.
+    """
     with (
         TemporaryDirectory(prefix="toolgate-bench-") as folder,
         (Path(folder) / "log").open("wb") as log,
     ):
         root = Path(folder)
         (root / "tools").mkdir()
-        (root / "tools" / "measured.json").write_text(json.dumps({"tools": [ADD, *more]}), "utf-8")
+        (root / "tools" / "measured.json").write_text(_tools(more, own=own), "utf-8")
         (root / "measured_tools.py").write_text(MODULE, "utf-8")
-        (root / "toolgate.toml").write_text(SETTINGS, "utf-8")
+        (root / "toolgate.toml").write_text(SETTINGS + settings, "utf-8")
         process = subprocess.Popen(  # noqa: S603
             [command(), "serve", "--port", "0", "--json"],
             cwd=root,
@@ -108,6 +113,10 @@ def toolgate(more: Sequence[dict[str, Any]] = ()) -> Generator[House]:
             process.stdout.close()
 
 
+def _tools(more: Sequence[dict[str, Any]], *, own: bool) -> str:
+    return json.dumps({"tools": [*([ADD] if own else []), *more]})
+
+
 def _last_word(log: Path) -> str:
     return " ".join(log.read_text("utf-8").strip().splitlines()[-1:])
 
@@ -122,15 +131,20 @@ def _greeting(process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:
     raise RuntimeError(f"it ended with {process.wait()}: {text.decode()} {_last_word(log)}")
 
 
-@contextmanager
-def ungoverned(name: str) -> Generator[House]:
+def ungoverned(name: str) -> AbstractContextManager[House]:
     """One of `benchmarks.servers`."""
+    return started("benchmarks.servers", name)
+
+
+@contextmanager
+def started(module: str, name: str, *more: str) -> Generator[House]:
+    """One of a module's servers, on a port of its own."""
     port = free_port()
     with TemporaryDirectory(prefix="toolgate-bench-") as folder:
         told = Path(folder) / "log"
         with told.open("wb") as log:
             process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", "benchmarks.servers", name, str(port)],
+                [sys.executable, "-m", module, name, str(port), *more],
                 stdout=log,
                 stderr=log,
             )

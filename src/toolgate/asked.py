@@ -16,6 +16,16 @@ class Line(Protocol):
         """What they can be asked: `elicitation`, `sampling`, `roots`."""
         ...
 
+    @property
+    def wants_progress(self) -> bool:
+        """Whether anybody hears how far it has come."""
+        ...
+
+    @property
+    def log_level(self) -> str:
+        """From which level on anybody hears its log; empty where nobody does."""
+        ...
+
     def progress(self, done: float, total: float | None, message: str) -> None:
         """How far it has come."""
         ...

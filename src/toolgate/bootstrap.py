@@ -21,6 +21,10 @@ from toolgate.executor.provider import Provider
 from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.gate import Gate
 from toolgate.gate.policy import HISTORY
+from toolgate.kinds import Kinds
+from toolgate.net.address import without_user
+from toolgate.providers.http.provider import HttpProvider
+from toolgate.providers.mcp import McpProvider
 from toolgate.providers.python import PythonProvider
 from toolgate.runtime import Runtime
 from toolgate.settings.secrets import known_secrets
@@ -28,8 +32,10 @@ from toolgate.settings.settings import Settings
 from toolgate.sources.database import DatabaseSource
 from toolgate.sources.files import FileSource, read_file
 from toolgate.sources.http import HttpSource
+from toolgate.sources.mcp.servers import Upstreams
+from toolgate.sources.prepared import PreparedSource
 from toolgate.spec.redactor import Redactor
-from toolgate.spec.tool import ToolSpec
+from toolgate.spec.tool import Retry, ToolSpec
 from toolgate.store.announced import Announced
 from toolgate.store.catalog import CatalogTable, Row
 from toolgate.store.database import Database
@@ -41,10 +47,12 @@ from toolgate.store.trail import TableTrail
 from toolgate.tenancy.audit import Trail
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tools.table import default_catalog, functions
+from toolgate.upstreams.member import Member
 from toolgate.watching import Watched
 
 if TYPE_CHECKING:
     from toolgate.client.remote import Remote
+    from toolgate.net.client import HttpClient
 
 log = logging.getLogger("toolgate")
 
@@ -63,12 +71,16 @@ class Toolgate(Runtime):
         *,
         extensions: Sequence[Extension] = (),
         providers: Mapping[str, Provider] | None = None,
+        servers: bool = True,
     ) -> AsyncGenerator[Self]:
-        """Open on a settings file, or on embedded defaults; closing writes what waits."""
+        """Open on a settings file, or on embedded defaults; closing writes what waits.
+
+        `servers`: whether MCP servers are reached; without, their tools are listed as last agreed.
+        """
         if not isinstance(settings, Settings):
             settings = configuration.load(settings)
         async with AsyncExitStack() as stack:
-            yield await _assembled(cls, settings, extensions, providers or {}, stack)
+            yield await _assembled(cls, settings, extensions, providers or {}, stack, reach=servers)
 
     @staticmethod
     def connect(
@@ -91,13 +103,16 @@ async def _assembled(
     extensions: Sequence[Extension],
     providers: Mapping[str, Provider],
     stack: AsyncExitStack,
+    *,
+    reach: bool,
 ) -> T:
     database = connect(settings)
     stack.push_async_callback(database.close)
     await migrate(database)
     watch = watching.begin(settings, database, stack)
 
-    kept = recording.records(settings, database, stack)
+    client = wiring.outward(settings, stack)
+    kept = recording.records(settings, database, client, stack)
     journal, outputs, publisher = kept.journal, kept.outputs, kept.publisher
     limits = wiring.limits(settings, database, journal.owner, lambda: tenancy.world, stack)
     redactor = Redactor(known_secrets(settings, os.environ))
@@ -105,6 +120,8 @@ async def _assembled(
     own = functions(outputs, lambda caller, tool: gate.view(caller, tool))  # noqa: PLW0108
     python = PythonProvider(own, concurrency=settings.limits.concurrency)
     stack.callback(python.close)
+    http = HttpProvider(settings.providers.http, client, output_limit=settings.toolbox.output_limit)
+    stack.push_async_callback(http.close)
     people = People(
         kept.approvals,
         decide=lambda: gate.decide,
@@ -132,14 +149,19 @@ async def _assembled(
             watch=watch,
             limits=limits.links,
             guarded=guarded,
+            patience={"http": Retry(attempts=1 + settings.providers.http.max_retries)},
         ),
         *extensions,
     )
+    members: dict[str, Member] = {}
+    kinds = Kinds(settings)
+    stack.push_async_callback(kinds.close)
     executor = Executor(
-        {"python": python, **providers},
+        {"python": python, "http": http, "mcp": McpProvider(members), **providers},
         chain,
         default_timeout=settings.toolbox.default_timeout,
         redactor=redactor,
+        others=kinds.find,
     )
     stack.push_async_callback(executor.close)
 
@@ -148,8 +170,10 @@ async def _assembled(
     catalog = Catalog(
         [
             DatabaseSource(stored, builtin=settings.tools.builtin),
-            FileSource(settings.root, settings.tools.files),
-            *_http_sources(settings.tools.urls, stack),
+            PreparedSource(FileSource(settings.root, settings.tools.files), kinds.prepare),
+            *(HttpSource(url, client.named(without_user(url))) for url in settings.tools.urls),
+            *_documents(settings, client),
+            *kinds.sources(),
         ],
         usable=executor.unusable,
     )
@@ -167,7 +191,7 @@ async def _assembled(
         check=wiring.check(settings, modules),
     )
     await tenancy.refresh()
-    policy = await wiring.policy(settings, modules, tenancy, stack)
+    policy = await wiring.policy(settings, modules, tenancy, client, stack)
 
     upkeep.keep_doing(tenancy.uses.keep_writing(), stack)
     upkeep.keep_doing(upkeep.watch(tenancy, told), stack)
@@ -216,6 +240,14 @@ async def _assembled(
         parallel_mutations=settings.toolbox.parallel_mutations,
         usage=limits.usage,
         secret=await house_secret(database, "doors"),
+        upstreams=Upstreams(members),
+        servers=await wiring.servers(
+            settings,
+            catalog,
+            tenancy,
+            wiring.Outside(client, kinds.sandbox, members, reach=reach),
+            stack,
+        ),
     )
     # The last to begin is the first to end: nothing is taken over once the house closes.
     house.recovery.start()
@@ -279,14 +311,12 @@ def _postgres(url: str) -> Database:
     return Postgres(url)
 
 
-def _http_sources(urls: Sequence[str], stack: AsyncExitStack) -> list[Source]:
-    if not urls:
+def _documents(settings: Settings, client: "HttpClient") -> list[Source]:
+    if not settings.tools.openapi:
         return []
-    from toolgate.net.client import HttpClient  # noqa: PLC0415  a tenth of the start's time
+    from toolgate import importing  # noqa: PLC0415  most houses have no document
 
-    client = HttpClient()
-    stack.push_async_callback(client.close)
-    return [HttpSource(url, client) for url in urls]
+    return importing.sources(settings, client)
 
 
 def _reach_modules(root: Path) -> None:

@@ -332,6 +332,8 @@ class ExecutionFailed(CallFailed):
     """The tool raised an error of its own; `details.outcome` says if it may have happened."""
 
     code = "execution_failed"
+    # Whether what runs it is well, and has answered with this.
+    is_answer: ClassVar[bool] = False
 
 
 class ToolError(ExecutionFailed):

@@ -8,8 +8,11 @@ from toolgate import upkeep
 from toolgate.errors import SettingsInvalid
 from toolgate.executor.aftercare.recovery import renewing
 from toolgate.ledger.events import MOST_WAITING
+from toolgate.net.address import without_user
+from toolgate.net.client import HttpClient
 from toolgate.settings.settings import Settings
 from toolgate.sinks.publisher import Publisher
+from toolgate.sinks.webhook import Webhook
 from toolgate.store.approvals import TableApprovals
 from toolgate.store.database import Database
 from toolgate.store.decisions import TableDecisions
@@ -32,7 +35,9 @@ class Records(NamedTuple):
     publisher: Publisher | None
 
 
-def records(settings: Settings, database: Database, stack: AsyncExitStack) -> Records:
+def records(
+    settings: Settings, database: Database, client: HttpClient, stack: AsyncExitStack
+) -> Records:
     """All of them, at work."""
     toolbox, outbox = settings.toolbox, bool(settings.events.url)
     journal = TableJournal(
@@ -51,23 +56,19 @@ def records(settings: Settings, database: Database, stack: AsyncExitStack) -> Re
     outputs.start()
     stack.push_async_callback(outputs.close)
     approvals = TableApprovals(database, outbox=outbox)
-    publisher = _publisher(settings, database, stack)
+    publisher = _publisher(settings, database, client)
     return Records(journal, ledger, decisions, history, outputs, approvals, publisher)
 
 
-def _publisher(settings: Settings, database: Database, stack: AsyncExitStack) -> Publisher | None:
+def _publisher(settings: Settings, database: Database, client: HttpClient) -> Publisher | None:
     """What sends events, where they are sent to somebody."""
     if not settings.events.url:
         return None
-    from toolgate.net.client import HttpClient  # noqa: PLC0415  a tenth of the start's time
-    from toolgate.sinks.webhook import Webhook  # noqa: PLC0415  with it
-
     secret = os.environ.get(settings.events.secret_env, "")
     if not secret:
         raise SettingsInvalid(
             [f"events.secret_env: the variable {settings.events.secret_env} is empty or not set"]
         )
-    client = HttpClient()
-    stack.push_async_callback(client.close)
-    webhook = Webhook(client, settings.events.url, secret)
+    url = settings.events.url
+    webhook = Webhook(client.named(without_user(url)), url, secret)
     return Publisher(TableOutbox(database), webhook, most=MOST_WAITING)

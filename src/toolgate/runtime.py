@@ -1,7 +1,8 @@
 """Runtime: discover, call and undo. Every door leads through here, and through nothing else."""
 
 import copy
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
@@ -40,10 +41,13 @@ from toolgate.spec.function import Binding
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.toolbox import Toolbox
+from toolgate.upstreams.review import Review
+from toolgate.upstreams.upstream import Upstream
 
 ADDED = "python"
 # So often a call is decided anew because the world changed before it was begun.
 _MOST_TRIES = 5
+_NO_UPSTREAMS: Mapping[str, Upstream] = MappingProxyType({})
 
 
 class Functions(Protocol):
@@ -74,9 +78,15 @@ class Runtime:
         features: Features | None = None,
         usage: Usage | None = None,
         secret: bytes = b"",
+        upstreams: Mapping[str, Upstream] = _NO_UPSTREAMS,
+        servers: Review | None = None,
     ) -> None:
-        """`secret`: what the doors sign by, the same on every node."""
+        """`secret`: what the doors sign by, the same on every node. `upstreams`: the MCP servers
+        whose resources and prompts the doors pass on.
+        """
         self.secret = secret
+        self.upstreams = upstreams
+        self._servers = servers
         self.catalog = catalog
         self.tenancy = tenancy
         self.gate = gate
@@ -118,6 +128,13 @@ class Runtime:
             lease=lease,
             always=people.always,
         )
+
+    @property
+    def servers(self) -> Review:
+        """The MCP servers, for operators."""
+        if self._servers is None:
+            raise InvalidRequest("No servers are kept here: this house was put together without.")
+        return self._servers
 
     @property
     def usage(self) -> Usage:

@@ -2,10 +2,12 @@
 
 import hashlib
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolgate import upkeep
+from toolgate.catalog.catalog import Catalog
 from toolgate.engines import folder
 from toolgate.engines.bundle import Bundle
 from toolgate.engines.keeper import Keeper
@@ -21,16 +23,30 @@ from toolgate.gate.policy import Policy, Remote
 from toolgate.gate.relations import Relations
 from toolgate.gate.shared import NoShared, Shared
 from toolgate.ledger.owner import Owner
+from toolgate.net.address import without_user
+from toolgate.net.client import HttpClient
+from toolgate.net.guard import Guard
+from toolgate.sandbox.sandbox import Sandbox
+from toolgate.settings.outward import McpServer
 from toolgate.settings.settings import Settings
+from toolgate.sources.mcp.away import Away
+from toolgate.sources.mcp.review import Desk
+from toolgate.sources.mcp.servers import Servers
 from toolgate.store.budgets import TableBudgets
 from toolgate.store.database import Database
 from toolgate.store.relations import TableRelations
 from toolgate.tenancy.directory import RelationWriter
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tenancy.world import World
+from toolgate.upstreams.member import Member
+from toolgate.upstreams.review import Review
+from toolgate.upstreams.upstream import Upstream
 
 if TYPE_CHECKING:
     from toolgate.engines.opa import Opa
+
+
+_NO_PROGRAM = "It is no program."
 
 
 class Related(NamedTuple):
@@ -56,6 +72,13 @@ class Limited(NamedTuple):
     usage: Usage
 
 
+def outward(settings: Settings, stack: AsyncExitStack) -> HttpClient:
+    """The one client of the house. What the settings name is reached by `client.named(url)`."""
+    client = HttpClient(Guard(settings.net.allow))
+    stack.push_async_callback(client.close)
+    return client
+
+
 def modules(settings: Settings) -> Modules:
     """Where policies come from."""
     return Modules(folder.named(settings), bundled=settings.policy.bundled)
@@ -73,12 +96,16 @@ def check(settings: Settings, modules: Modules) -> Callable[[Mapping[str, str]],
 
 
 async def policy(
-    settings: Settings, modules: Modules, tenancy: Tenancy, stack: AsyncExitStack
+    settings: Settings,
+    modules: Modules,
+    tenancy: Tenancy,
+    client: HttpClient,
+    stack: AsyncExitStack,
 ) -> Ruled:
     """The policy engine. A policy in files that cannot be used stops the start."""
     given = settings.policy
     if given.engine == "opa" and not given.push:
-        server = await _opa(settings, None, stack)
+        server = await _opa(settings, None, client, stack)
         return Ruled(server, None, (server,))
     stored, problem = tenancy.world.everyone.policies, ""
     try:
@@ -91,7 +118,7 @@ async def policy(
     if given.engine == "rego":
         engine = Rego(bundle)
     else:
-        engine = await _opa(settings, bundle, stack)
+        engine = await _opa(settings, bundle, client, stack)
         remote = (engine,)
     if problem:
         engine.note(problem)
@@ -99,15 +126,14 @@ async def policy(
     return Ruled(keeper, keeper, remote)
 
 
-async def _opa(settings: Settings, bundle: Bundle | None, stack: AsyncExitStack) -> "Opa":
-    from toolgate.engines.opa import Opa  # noqa: PLC0415  brings the HTTP client
-    from toolgate.net.client import HttpClient  # noqa: PLC0415
+async def _opa(
+    settings: Settings, bundle: Bundle | None, client: HttpClient, stack: AsyncExitStack
+) -> "Opa":
+    from toolgate.engines.opa import Opa  # noqa: PLC0415  most gates decide in this process
 
     given = settings.policy
-    client = HttpClient(timeout=given.timeout)
-    stack.push_async_callback(client.close)
     engine = Opa(
-        client,
+        client.named(without_user(given.url)),
         bundle,
         given.url,
         token=_secret("policy.token_env", given.token_env),
@@ -179,6 +205,57 @@ def limits(
     )
 
 
+class Outside(NamedTuple):
+    """How servers are reached; `reach`: whether they are at all."""
+
+    client: HttpClient
+    sandbox: Callable[[], Awaitable[Sandbox]]
+    members: dict[str, Member]
+    reach: bool = True
+
+
+async def servers(
+    settings: Settings,
+    catalog: Catalog,
+    tenancy: Tenancy,
+    outside: Outside,
+    stack: AsyncExitStack,
+) -> Review:
+    """The MCP servers of the settings and of the store. One that is away stops no start."""
+
+    async def make(name: str, given: McpServer) -> Upstream:
+        if not outside.reach:
+            return Away(name, "this command asks no servers.")
+        from toolgate.sandbox.choosing import Refusing  # noqa: PLC0415  only where one is used
+        from toolgate.upstreams.dialing import connected  # noqa: PLC0415  as above
+
+        # Paths of the settings start from the folder that those are in.
+        rooted = {
+            field: tuple(str(settings.path(one)) for one in getattr(given, field))
+            for field in ("readable", "writable")
+        }
+        return connected(
+            name,
+            given.model_copy(update=rooted),
+            client=outside.client,
+            sandbox=await outside.sandbox() if given.command else Refusing(_NO_PROGRAM),
+            environ=os.environ,
+        )
+
+    found = Servers(
+        settings.mcp.servers,
+        catalog,
+        tenancy,
+        members=outside.members,
+        make=make,
+        path=settings.path,
+    )
+    stack.push_async_callback(found.close)
+    await found.follow()
+    upkeep.keep_doing(found.run(), stack)
+    return Desk(found, tenancy)
+
+
 def _rates(settings: Settings, stack: AsyncExitStack) -> Rates | None:
     if not settings.cache.url:
         return None
@@ -214,11 +291,15 @@ def _secret(key: str, variable: str) -> str:
 
 
 @asynccontextmanager
-async def fetching() -> AsyncGenerator[Callable[[str, int], Awaitable[tuple[int, bytes]]]]:
-    """The one HTTP client, for a door that has to ask who signs its callers' tokens."""
-    from toolgate.net.client import HttpClient  # noqa: PLC0415  a tenth of the start's time
+async def fetching(
+    *named: str, allow: Sequence[str] = ()
+) -> AsyncGenerator[Callable[[str, int], Awaitable[tuple[int, bytes]]]]:
+    """The one HTTP client, for a door that has to ask who signs its callers' tokens.
 
-    client = HttpClient()
+    `named` are the issuer's addresses in the settings; where its metadata leads on from there is
+    the guard's to decide.
+    """
+    client = HttpClient(Guard(allow).named(*named))
 
     async def fetch(url: str, most: int) -> tuple[int, bytes]:
         answer = await client.get(url, headers={"Accept": "application/json"}, most=most)

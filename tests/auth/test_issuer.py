@@ -71,7 +71,7 @@ async def test_before_the_issuer_was_ever_there_nobody_can_tell(issuers_key: RSA
     async with issuing(issuers_key) as issuer:
         issuer.away = True
         auth = Auth(issuer=issuer.url, audience=AUDIENCE)
-        async with fetching() as fetch:
+        async with fetching(issuer.url) as fetch:
             known, token = Jwks(auth, fetch), issuer.token().encode()
             with pytest.raises(IssuerUnavailable):
                 await known.opened(token)
@@ -124,7 +124,7 @@ async def test_metadata_of_somebody_else_is_none(
 ) -> None:
     async with issuing(issuers_key) as issuer:
         issuer.metadata = metadata
-        async with fetching() as fetch:
+        async with fetching(issuer.url) as fetch:
             known = Jwks(Auth(issuer=issuer.url, audience=AUDIENCE), fetch)
             with pytest.raises(IssuerUnavailable):
                 await known.opened(issuer.token().encode())

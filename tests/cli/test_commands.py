@@ -167,7 +167,8 @@ def test_doctor_finds_every_part_fine_or_says_what_to_do(run: Run, tmp_path: Pat
     assert fine.exit_code == 0
     parts = [finding["part"] for finding in as_json(fine)]
     house = ["python", "settings", "store", "source", "source", "tools", "policy", "keys"]
-    beside = ["open files", "disk", "clock", "relations", "cache", "events", "telemetry", "auth"]
+    beside = ["open files", "disk", "sandbox", "clock"]
+    beside += ["relations", "cache", "events", "telemetry", "auth"]
     assert parts == [*house, *beside]
     assert run("doctor").stdout.startswith("ok   python")
 

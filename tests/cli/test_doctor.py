@@ -12,7 +12,7 @@ from tests.servers.redis import Redis
 from tests.servers.spicedb import SpiceDB
 from toolgate.cli.around import skew
 
-BESIDE = ["open files", "disk", "relations", "cache", "events", "telemetry", "auth"]
+BESIDE = ["open files", "disk", "sandbox", "relations", "cache", "events", "telemetry", "auth"]
 BROKEN = "package toolgate\n\ndeny contains if {\n"
 # A port that nobody listens on, and nobody may.
 NOBODY = "127.0.0.1:1"
@@ -57,7 +57,7 @@ def test_a_broken_policy_is_found_beside_everything_else(run: Run, tmp_path: Pat
     policy(tmp_path, BROKEN)
     parts = [one["part"] for one in as_json(run("doctor", "--json"))]
     house = ["python", "settings", "store", "policy", "source", "source", "tools", "keys"]
-    assert parts == [*house, *BESIDE[:2], "clock", *BESIDE[2:]]
+    assert parts == [*house, *BESIDE[:3], "clock", *BESIDE[3:]]
     assert bad(run).keys() == {"policy"}
 
 

@@ -28,6 +28,32 @@ def sample(text: str, most: int) -> Question:
 ROOTS = Question("roots/list", {})
 NAME = form("What is your name?", {"name": TEXT}, "name")
 CONFIRM = form("Please confirm", {"ok": FLAG}, "ok")
+_DEFAULTS: dict[str, Any] = {
+    "name": {"type": "string", "default": "John Doe"},
+    "age": {"type": "integer", "default": 30},
+    "score": {"type": "number", "default": 95.5},
+    "status": {
+        "type": "string",
+        "enum": ["active", "inactive", "pending"],
+        "default": "active",
+    },
+    "verified": {"type": "boolean", "default": True},
+}
+DEFAULTS = form("Please review", _DEFAULTS)
+_TITLED = [{"const": f"value{one}", "title": f"Option {one}"} for one in (1, 2, 3)]
+_PLAIN = ["option1", "option2", "option3"]
+_ENUMS: dict[str, Any] = {
+    "untitledSingle": {"type": "string", "enum": _PLAIN},
+    "titledSingle": {"type": "string", "oneOf": _TITLED},
+    "legacyEnum": {
+        "type": "string",
+        "enum": ["opt1", "opt2", "opt3"],
+        "enumNames": ["Option One", "Option Two", "Option Three"],
+    },
+    "untitledMulti": {"type": "array", "items": {"type": "string", "enum": _PLAIN}},
+    "titledMulti": {"type": "array", "items": {"anyOf": _TITLED}},
+}
+ENUMS = form("Please choose", _ENUMS)
 
 
 @tool(effect="pure")
@@ -51,38 +77,14 @@ async def test_elicitation(message: str, call: Call) -> str:
 @tool(effect="pure")
 async def test_elicitation_sep1034_defaults(call: Call) -> str:
     """Asks the user, with a default for every kind of field."""
-    asked: dict[str, Any] = {
-        "name": {"type": "string", "default": "John Doe"},
-        "age": {"type": "integer", "default": 30},
-        "score": {"type": "number", "default": 95.5},
-        "status": {
-            "type": "string",
-            "enum": ["active", "inactive", "pending"],
-            "default": "active",
-        },
-        "verified": {"type": "boolean", "default": True},
-    }
-    said = await call.ask({"answer": form("Please review", asked)})
+    said = await call.ask({"answer": DEFAULTS})
     return f"Elicitation completed: {said['answer']}"
 
 
 @tool(effect="pure")
 async def test_elicitation_sep1330_enums(call: Call) -> str:
     """Asks the user to choose, in every way that there is."""
-    titled = [{"const": f"value{one}", "title": f"Option {one}"} for one in (1, 2, 3)]
-    plain = ["option1", "option2", "option3"]
-    asked: dict[str, Any] = {
-        "untitledSingle": {"type": "string", "enum": plain},
-        "titledSingle": {"type": "string", "oneOf": titled},
-        "legacyEnum": {
-            "type": "string",
-            "enum": ["opt1", "opt2", "opt3"],
-            "enumNames": ["Option One", "Option Two", "Option Three"],
-        },
-        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": plain}},
-        "titledMulti": {"type": "array", "items": {"anyOf": titled}},
-    }
-    said = await call.ask({"answer": form("Please choose", asked)})
+    said = await call.ask({"answer": ENUMS})
     return f"Elicitation completed: {said['answer']}"
 
 

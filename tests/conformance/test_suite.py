@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.behind import Other
 from tests.conformance.proxy import adding
 from tests.conformance.served import serving
 from tests.conformance.suite import REVISIONS, Ran, Suite, complaints, score
@@ -22,7 +23,7 @@ def suite() -> Suite:
 
 @pytest.fixture(scope="module")
 def server(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Generator[Serving]:
-    with serving(tmp_path_factory.mktemp("served")) as started:
+    with Other("prompts") as other, serving(tmp_path_factory.mktemp("served"), other) as started:
         yield started
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.engines.odd_answers import YES, answer, answers, is_json_true
 from tests.engines.questions import asked, listed, tool
 from tests.engines.test_opa import PATIENT
+from tests.house import HERE
 from toolgate.breaker import Limits
 from toolgate.call import Action
 from toolgate.engines.guard import Guarded
@@ -36,7 +37,7 @@ async def answering(
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    client = HttpClient(timeout=20.0)
+    client = HttpClient(HERE, timeout=20.0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     guard = Guarded(PolicyUnavailable, "policy server", limits=limits)
     policy = Opa(client, build({}, {}), url, timeout=seconds, guard=guard)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.house import HERE
 from tests.servers.opa import Opa as Server
 from toolgate.engines.cases import read_cases, run_case
 from toolgate.engines.modules import Modules
@@ -20,7 +21,7 @@ CASE = "- {note: a, tool: x, want: allow}\n"
 
 @pytest.fixture
 async def client() -> AsyncGenerator[HttpClient]:
-    opened = HttpClient(timeout=20.0)
+    opened = HttpClient(HERE, timeout=20.0)
     yield opened
     await opened.close()
 

@@ -217,11 +217,11 @@ async def test_a_definition_that_names_no_function_is_loaded_and_says_what_to_wr
         "nobody",
         "{name: it, description: Sandboxed shell command execution, category: code, "
         "side_effects: [local_exec, modifies_files, system_state], destructive: true}",
-        "{name: file_reader, tool_type: shell, implementation_config: {command: ls}}",
+        "{name: file_reader, tool_type: queue, implementation_config: {command: ls}}",
     )
     async with open_gate(tmp_path) as gate:
         assert await reason(gate) == (
             "config names no module and function; write config: {module: MODULE, function: NAME}"
         )
         found = (await gate.explain("file_reader", caller=ME)).deciding.reason
-        assert found == "no provider 'shell' is available"
+        assert found == "no provider 'queue' is available"

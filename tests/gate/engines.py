@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.engines.relation_engines import PATIENT, SPICEDB, Engine, open_engine
+from tests.house import HERE
 from tests.servers.opa import Opa as OpaServer
 from tests.store.places import FILE
 from toolgate.call import Caller
@@ -86,7 +87,7 @@ async def open_policy(kind: str, request: pytest.FixtureRequest) -> AsyncGenerat
         return
     server: OpaServer = request.getfixturevalue("opa")
     async with AsyncExitStack() as stack:
-        client = HttpClient(timeout=PATIENT)
+        client = HttpClient(HERE, timeout=PATIENT)
         stack.push_async_callback(client.close)
         opa = Opa(client, build({}, {}), server.url, timeout=PATIENT)
         stack.push_async_callback(opa.close)

@@ -8,6 +8,7 @@ import pytest
 from tests.engines.relation_engines import PATIENT
 from tests.engines.relation_proxy import proxied
 from tests.gate.random_worlds import FUNCTIONS
+from tests.house import HERE
 from tests.servers.opa import Opa as OpaServer
 from tests.servers.process import free_port
 from tests.servers.spicedb import SpiceDB as SpiceServer
@@ -30,7 +31,7 @@ KINDS = {"policy": PolicyUnavailable, "relations": RelationsUnavailable}
 
 @asynccontextmanager
 async def opa_at(port: int, *, seconds: float = 1.0) -> AsyncGenerator[Opa]:
-    client = HttpClient(timeout=seconds)
+    client = HttpClient(HERE, timeout=seconds)
     engine = Opa(client, build({}, {}), f"http://127.0.0.1:{port}", timeout=seconds)
     try:
         await engine.start()

@@ -15,6 +15,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from toolgate import Toolgate
+from toolgate.executor.provider import Provider
 from toolgate.server.doors import doors
 from toolgate.server.limits import LimitedProtocol
 from toolgate.settings.settings import Mcp, Settings
@@ -32,6 +33,7 @@ META = {
 _NAMED = {
     "tools/call": "name",
     "resources/read": "uri",
+    "prompts/get": "name",
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
 
@@ -98,10 +100,13 @@ class House(NamedTuple):
 
 
 @asynccontextmanager
-async def opened(root: Path, **mcp: Any) -> AsyncGenerator[House]:
+async def opened(
+    root: Path, *, providers: Mapping[str, Provider] | None = None, **mcp: Any
+) -> AsyncGenerator[House]:
     """A house of two tenants."""
     settings = Settings(root=root, mcp=Mcp(**mcp))
-    async with Toolgate.open(settings) as gate, doors(gate, settings) as app:
+    opening = Toolgate.open(settings, providers=providers)
+    async with opening as gate, doors(gate, settings) as app:
         tenancy = gate.tenancy.by("test")
         for tenant, agent in (("acme", "billing"), ("acme", "robot"), ("globex", "billing")):
             await tenancy.add_tenant(tenant)

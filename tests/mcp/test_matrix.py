@@ -1,11 +1,13 @@
 """Every method for every kind of key: who calls tools gets in, and finds only what is its own."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.mcp.house import House
+from tests.mcp.others import behind, library
 from toolgate import tool
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.rights import OPENS, Right
@@ -21,6 +23,7 @@ ASKED: Mapping[str, Mapping[str, Any]] = {
     "resources/templates/list": {},
     "resources/read": {"uri": "focal://tools/tenant/acme/available"},
     "prompts/list": {},
+    "prompts/get": {"name": "mcp:library:review", "arguments": {}},
     "completion/complete": {
         "ref": {"type": "ref/resource", "uri": "focal://tools/tenant/{id}/available"},
         "argument": {"name": "id", "value": ""},
@@ -34,6 +37,14 @@ TASKS: dict[str, Any] = {
         "extensions": {"io.modelcontextprotocol/tasks": {}}
     }
 }
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncGenerator[House]:
+    """With a server behind it, which has prompts."""
+    async with behind(tmp_path) as found:
+        found.put(library())
+        yield found.house
 
 
 async def test_every_method_is_asked_about(house: House) -> None:
@@ -65,7 +76,9 @@ async def test_only_who_calls_tools_gets_in(house: House, role: Role | None) -> 
             assert "result" in body, (method, body)
 
 
-@pytest.mark.parametrize("method", ["resources/read", "tools/call", "tasks/get", "tasks/cancel"])
+@pytest.mark.parametrize(
+    "method", ["resources/read", "prompts/get", "tools/call", "tasks/get", "tasks/cancel"]
+)
 async def test_what_is_anothers_answers_as_what_is_not_there(house: House, method: str) -> None:
     @tool(effect="pure")
     async def acmes_own() -> str:
@@ -73,9 +86,11 @@ async def test_what_is_anothers_answers_as_what_is_not_there(house: House, metho
         return "own"
 
     house.gate.add(acmes_own)
-    await house.gate.tenancy.set_tenant_tool("globex", "acmes_own", enabled=False)
+    for name in ("acmes_own", "mcp:library:get_prompt", "mcp:library:read_resource"):
+        await house.gate.tenancy.set_tenant_tool("globex", name, enabled=False)
     asked = {
         "resources/read": ("uri", "focal://tools/tenant/acme/available", "focal://tools/no"),
+        "prompts/get": ("name", "mcp:library:review", "mcp:library:nobodys"),
         "tools/call": ("name", "acmes_own", "nobodys_own"),
         "tasks/get": ("taskId", "made-by-acme", "made-by-none"),
         "tasks/cancel": ("taskId", "made-by-acme", "made-by-none"),
@@ -87,6 +102,6 @@ async def test_what_is_anothers_answers_as_what_is_not_there(house: House, metho
     ]
     told = [(status, str(body).replace(theirs, "*").replace(none, "*")) for status, body in answers]
     assert told[0] == told[1]
-    if method in {"resources/read", "tools/call"}:
+    if not method.startswith("tasks/"):
         _status, body = await house.post(method, {field: theirs})
         assert "result" in body

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import ME, until
+from tests.house import HERE, ME, until
 from tests.people.receiver import SECRET, Got, Receiver, receiving
 from tests.people.test_outbox import event
 from toolgate import Toolgate, Turn, clock, tool
@@ -134,7 +134,7 @@ async def test_without_a_secret_it_does_not_start(
 
 @pytest.fixture
 async def client() -> AsyncGenerator[HttpClient]:
-    one = HttpClient()
+    one = HttpClient(HERE)
     yield one
     await one.close()
 

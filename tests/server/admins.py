@@ -92,6 +92,7 @@ AGENT = ("PUT", "agents/helper", ACME)
 LAYER = ("PUT", "layers/narrow", {**ACME, "deny": ["timestamp"]})
 ROLE = ("PUT", "roles/clerk", {**ACME, "permissions": {"web_access": True}})
 POLICY = ("PUT", "policies/mine", {"text": RULE})
+SERVER = ("PUT", "servers/there", {"url": "http://127.0.0.1:9"})
 ROUTES = [
     Asked("GET", "tenants", of_tenant=False),
     Asked("PUT", "tenants/acme", of_tenant=False, house=True),
@@ -132,6 +133,11 @@ ROUTES = [
     Asked("GET", "tools?tenant=acme"),
     Asked("GET", "tools/ns:pay", of_tenant=False, house=True),
     Asked("GET", "export?tenant=acme"),
+    Asked("GET", "servers", of_tenant=False, house=True),
+    Asked(*SERVER, of_tenant=False, house=True),
+    Asked("POST", "servers/there/test", {}, SERVER, of_tenant=False, house=True, looks=True),
+    Asked("GET", "servers/there/diff", before=SERVER, of_tenant=False, house=True),
+    Asked("DELETE", "servers/there", before=SERVER, of_tenant=False, house=True),
     Asked("POST", "reload", {}, of_tenant=False, house=True, looks=True),
     Asked("GET", "health", of_tenant=False, house=True),
 ]

@@ -24,17 +24,18 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
 def test_every_route_is_asked_here() -> None:
     asked = {(one.method, _head(one.path.split("?")[0])) for one in ROUTES}
     there = {(method, head) for (head, _), methods in TABLE.items() for method in methods}
-    # Revoking a key has a test of its own, and changing its secret has a file: tests/auth.
-    alone = {("DELETE", "keys"), ("POST", "keys/rotate")}
+    # Revoking a key has a test of its own, changing its secret a file (tests/auth), and agreeing to
+    # a tool needs one: tests/served.
+    alone = {("DELETE", "keys"), ("POST", "keys/rotate"), ("POST", "servers/approve")}
     assert asked | alone == there
     # One more makes an admin's key.
     assert len(ROUTES) - 1 == sum(map(len, TABLE.values())) - len(alone)
 
 
 def _head(path: str) -> str:
-    """What is done about a call stands behind its id."""
+    """What is done about a call, or a server, stands behind its name."""
     head, *names = path.split("/")
-    return f"{head}/{names[1]}" if head == "calls" and len(names) == 2 else head
+    return f"{head}/{names[1]}" if head in {"calls", "servers"} and len(names) == 2 else head
 
 
 @pytest.mark.req("V2", "V3")

@@ -22,6 +22,7 @@ from toolgate.tenancy.changes import (
     AddTenant,
     Change,
     MarkRelations,
+    PinTools,
     RemoveAgent,
     RevokeKey,
     SetActivation,
@@ -34,14 +35,16 @@ from toolgate.tenancy.changes import (
     SetRateLimit,
     SetRelations,
     SetRestriction,
+    SetServer,
     SetTenantFlag,
     SetToolFlag,
 )
 from toolgate.tenancy.directory import Directory
 from toolgate.tenancy.keys import Role
 from toolgate.tenancy.layer import Layer
-from toolgate.tenancy.parts import EVERYONE, KEYS, touched
+from toolgate.tenancy.parts import EVERYONE, KEYS, SERVERS, touched
 from toolgate.tenancy.relation import parse
+from toolgate.tenancy.servers import Pin
 from toolgate.tenancy.world import World
 from toolgate.testing.directory import MemoryDirectory
 
@@ -64,6 +67,8 @@ CHANGES: list[tuple[Change, set[str]]] = [
     (SetPersona("intern", can_add_tools=True), {EVERYONE}),
     (SetRestriction("intern", "pay", allowed=False), {EVERYONE}),
     (SetPolicyModule("a", "package a"), {EVERYONE}),
+    (SetServer("files", {"url": "https://files.example"}), {SERVERS}),
+    (PinTools("files", {"read": Pin("sha256:1", {"name": "read"})}), {SERVERS}),
     (SetTenantFlag("acme", "echo", enabled=False), {"acme"}),
     (SetAgent("acme", "new"), {"acme"}),
     (SetActivation("acme", "clerk", "echo"), {"acme"}),
@@ -82,7 +87,8 @@ CHANGES: list[tuple[Change, set[str]]] = [
 
 
 def parts_of(world: World) -> dict[str, object]:
-    return {EVERYONE: world.everyone, KEYS: world.keys, **world.tenants}
+    own = {EVERYONE: world.everyone, KEYS: world.keys, SERVERS: world.servers}
+    return {**own, **world.tenants}
 
 
 @pytest.mark.parametrize(("change", "new"), CHANGES, ids=lambda one: type(one).__name__)

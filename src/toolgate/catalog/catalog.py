@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
+from toolgate.catalog.aliases import aliases
 from toolgate.catalog.snapshot import Snapshot
-from toolgate.catalog.source import Health, Source
+from toolgate.catalog.source import Health, Source, Telling
 from toolgate.crash import crash_here
 from toolgate.errors import CatalogError, NameClash
 from toolgate.spec.tool import ToolSpec
@@ -32,29 +33,52 @@ class Catalog:
         must have succeeded once. A clash of names leaves everything as it was, unless the newcomer
         is not required: then it is the one that failed.
         """
+        return await self._reload(lambda _source: True)
+
+    async def ask(self, *sources: Source) -> Snapshot:
+        """Ask only these again; a new one is asked from now on with all the others."""
         async with self._reloading:
-            answers = await asyncio.gather(
-                *(self._ask(source) for source in self._sources.values())
-            )
+            known = set(map(id, self._sources.values()))
+            new = [source for source in sources if id(source) not in known]
+            self._sources = _labelled([*self._sources.values(), *new])
+        chosen = set(map(id, sources))
+        return await self._reload(lambda source: id(source) in chosen)
+
+    async def drop(self, *sources: Source) -> Snapshot:
+        """These are asked no more, and their tools are gone."""
+        async with self._reloading:
+            gone = set(map(id, sources))
+            labels = [label for label, source in self._sources.items() if id(source) in gone]
+            for label in labels:
+                del self._sources[label]
+                self._health.pop(label, None)
+            self._swap({label: part for label, part in self._parts.items() if label not in labels})
+            return self.current
+
+    async def _reload(self, chosen: Callable[[Source], bool]) -> Snapshot:
+        async with self._reloading:
+            asked = {label: one for label, one in self._sources.items() if chosen(one)}
+            answers = await asyncio.gather(*(self._ask(source) for source in asked.values()))
             parts = dict(self._parts)
             problems: dict[str, str] = {}
-            for label, answer in zip(self._sources, answers, strict=True):
+            for (label, source), answer in zip(asked.items(), answers, strict=True):
                 try:
                     parts = self._joined(parts, label, answer)
                 except CatalogError as error:
-                    required = self._sources[label].required
-                    if required and (label not in parts or isinstance(error, NameClash)):
+                    if source.required and (label not in parts or isinstance(error, NameClash)):
                         raise
                     problems[label] = error.message
+                else:
+                    problems[label] = source.problem if isinstance(source, Telling) else ""
             crash_here("CP13")
             self._swap(parts)
-            for label in self._sources:
-                problem = problems.get(label, "")
+            for label, problem in problems.items():
                 self._health[label] = Health(
                     source=label,
                     tools=len(parts.get(label, ())),
                     ok=not problem,
                     problem=problem,
+                    foreign=getattr(asked[label], "foreign", False),
                 )
             return self.current
 
@@ -110,6 +134,7 @@ class Catalog:
             revision=self.current.revision + 1,
             specs=MappingProxyType(specs),
             unusable=MappingProxyType(unusable),
+            aliases=MappingProxyType(aliases(specs, unusable)),
         )
 
 

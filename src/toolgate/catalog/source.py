@@ -1,7 +1,7 @@
 """A source of specs, and how it is doing."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -26,6 +26,16 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
+class Telling(Protocol):
+    """A source that has something to tell although it gave its specs."""
+
+    @property
+    def problem(self) -> str:
+        """What an operator should know; empty where all is well."""
+        ...
+
+
 class Health(msgspec.Struct, frozen=True, kw_only=True):
     """How a source did when it was last asked."""
 
@@ -33,3 +43,5 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     tools: int
     ok: bool = True
     problem: str = ""
+    # Whether the house is well without it: a server of others, which may come and go.
+    foreign: bool = False

@@ -11,6 +11,7 @@ from toolgate import clock
 from toolgate.bootstrap import connect
 from toolgate.cli.finding import Finding
 from toolgate.errors import StoreError
+from toolgate.sandbox.choosing import chosen
 from toolgate.server.limits import MAX_CONCURRENT
 from toolgate.settings.settings import Settings
 
@@ -25,10 +26,21 @@ _MOST_SKEW = 2.0
 
 async def around(settings: Settings, *, is_new: bool) -> list[Finding]:
     """`is_new`: the store is not made yet, so that nobody can ask it for the time."""
-    found = [_open_files(), _disk(settings)]
+    found = [_open_files(), _disk(settings), await _sandbox(settings)]
     if not is_new:
         found.append(await _clock(settings))
     return [*found, *[one async for one in _addresses(settings)]]
+
+
+async def _sandbox(settings: Settings) -> Finding:
+    """It is tried; to be without one is fine for who runs no programs."""
+    found = await chosen(settings.sandbox)
+    if not found.refusal:
+        return Finding("sandbox", True, f"{found.name}; it was tried, and holds")
+    needed = settings.sandbox.kind != "auto" or any(
+        server.command and server.enabled for server in settings.mcp.servers.values()
+    )
+    return Finding("sandbox", not needed, found.refusal)
 
 
 def _open_files() -> Finding:

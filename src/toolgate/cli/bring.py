@@ -1,6 +1,7 @@
 """Bringing a tool file in: read whole, checked against all that is there, then kept."""
 
 import os
+from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -24,21 +25,24 @@ class Brought(NamedTuple):
 
 async def bring(settings: Settings, file: Path, *, replace: bool) -> Brought:
     """Copy a tool file to where the settings look for them; `replace` one of that name."""
-    place = _place(settings, file.name)
+    place = place_of(settings, file.name)
     target = settings.root / place
     text = _text(file)
     _need_room(target, file, replace=replace)
     specs = read_tool_file(file, str(place))
     async with Toolgate.open(settings) as gate:
-        notes = _checked(gate, str(place), specs)
-    _write(target, text)
+        notes = checked(gate, [str(place)], specs)
+    write(target, text)
     return Brought(str(place), [spec.name for spec in specs], notes)
 
 
-def _checked(gate: Toolgate, place: str, specs: list[ToolSpec]) -> list[str]:
-    """`NameClash` where another source has a tool of that name; else which of them cannot run."""
+def checked(gate: Toolgate, places: Sequence[str], specs: Sequence[ToolSpec]) -> list[str]:
+    """`NameClash` where another source has a tool of that name; else which of them cannot run.
+
+    What is in the files of these places goes.
+    """
     catalog = gate.catalog
-    kept = [one for one in catalog.part(_FILES) if one.origin.where != place]
+    kept = [one for one in catalog.part(_FILES) if one.origin.where not in places]
     catalog.put(_FILES, [*kept, *specs])
     unusable = catalog.current.unusable
     return [
@@ -48,7 +52,7 @@ def _checked(gate: Toolgate, place: str, specs: list[ToolSpec]) -> list[str]:
     ]
 
 
-def _place(settings: Settings, name: str) -> PurePath:
+def place_of(settings: Settings, name: str) -> PurePath:
     """Below the settings' folder, where a pattern of theirs finds it."""
     for pattern in map(PurePath, settings.tools.files):
         if not _MAGIC & set(str(pattern.parent)) and fnmatch(name, pattern.name):
@@ -76,7 +80,7 @@ def _text(file: Path) -> bytes:
         raise InvalidRequest(f"{file} cannot be read ({error.strerror}).") from None
 
 
-def _write(target: Path, text: bytes) -> None:
+def write(target: Path, text: bytes) -> None:
     """Whole or not at all: a server may read it at this moment."""
     # No pattern finds it under this name.
     draft = target.with_name(f".{target.name}.{os.getpid()}.new")

@@ -49,6 +49,7 @@ COMMANDS: Mapping[str, Entry] = {
     "serve": Entry("toolgate.cli.serve", "Start the server."),
     "stdio": Entry("toolgate.cli.stdio", "Serve MCP on standard input and output."),
     "tools": Entry("toolgate.cli.tools", "List, show, switch and export tools."),
+    "servers": Entry("toolgate.cli.servers", "MCP servers whose tools are offered here."),
     "tenants": Entry("toolgate.cli.tenants", "List and add tenants."),
     "agents": Entry("toolgate.cli.agents", "Agents and their capsules."),
     "roles": Entry("toolgate.cli.roles", "What a role may use."),

@@ -1,7 +1,6 @@
 """`toolgate tools`: what there is, and switching it on and off."""
 
 import json as json_
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,9 +9,9 @@ from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
 from toolgate.cli.administer import administer
-from toolgate.cli.bring import Brought, bring
 from toolgate.cli.catalog_there import exported_there, listed_there, shown_there
 from toolgate.cli.far import KeyFile, Place, Server, Url
+from toolgate.cli.imports import import_
 from toolgate.cli.operator import Why, need, signed
 from toolgate.cli.session import (
     AGENT,
@@ -21,8 +20,6 @@ from toolgate.cli.session import (
     Config,
     Json,
     Tenant,
-    at_place,
-    load,
     usage,
     warn_of_sources,
     with_gate,
@@ -223,26 +220,7 @@ def reset(
     show.told({"tool": name, "tenant": tenant, "enabled": None}, told, json=json)
 
 
-@app.command("import")
-def import_(
-    file: Annotated[Path, typer.Argument(help="A tool file, in any of the layouts.")],
-    replace: Annotated[
-        bool, typer.Option("--replace", metavar="", help="Also where one of its name is there.")
-    ] = False,
-    config: Config = None,
-    url: Url = "",
-    key_file: KeyFile = None,
-    json: Json = False,
-) -> None:
-    """Check a tool file against all that is there, and copy it to the others."""
-
-    async def here() -> Brought:
-        return await bring(load(config), file, replace=replace)
-
-    found = at_place(Place(config, url, key_file), here, None, json=json)
-    told = f"{found.file} has {show.count(len(found.tools), 'tool')}: {', '.join(found.tools)}."
-    row = {"file": found.file, "tools": found.tools}
-    show.told(row, told, json=json, notes=found.notes)
+app.command("import")(import_)
 
 
 @app.command()

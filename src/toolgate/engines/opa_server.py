@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 import orjson
 
 from toolgate.errors import PolicyUnavailable, SourceUnavailable
-from toolgate.net.address import shown
+from toolgate.net.address import authorization, shown, without_user
 
 SMALL, LARGE = 64 * 1024, 10 * 1024 * 1024
 # A module comes back with its syntax tree, which is many times its text.
@@ -42,6 +42,7 @@ class Client(Protocol):
         body: bytes | None = None,
         most: int,
         seconds: float | None = None,
+        repeatable: bool = False,
     ) -> Response: ...
 
 
@@ -65,9 +66,9 @@ class OpaServer:
 
     def __init__(self, client: Client, url: str, *, token: str, seconds: float) -> None:
         self._client = client
-        self._base = url.rstrip("/")
+        self._base = without_user(url).rstrip("/")
         self._seconds = seconds
-        self._headers = {"Content-Type": _JSON, "Accept": _JSON}
+        self._headers = {"Content-Type": _JSON, "Accept": _JSON, **authorization(url)}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
 
@@ -130,10 +131,12 @@ class OpaServer:
                 body=body,
                 most=most,
                 seconds=self._seconds,
+                # A question, or a policy that replaces itself.
+                repeatable=True,
             )
         except SourceUnavailable as error:
-            why = error.message.removeprefix(shown(self._base + path)).strip(" .")
-            detail = f"it {why}; see whether it runs, and whether [policy] url is right."
+            why = error.message.replace(shown(self._base + path), "it").strip(" .")
+            detail = f"{why}; see whether it runs, and whether [policy] url is right."
             raise _unavailable("did not answer in time or in bounds", detail) from None
 
 

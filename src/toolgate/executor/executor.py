@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -40,6 +41,7 @@ from toolgate.ledger.journal import Journal
 from toolgate.ledger.outputs import Outputs
 from toolgate.spec.redactor import PLAIN, Redactor
 from toolgate.spec.secret import secret_texts
+from toolgate.spec.tool import Retry as Patience
 from toolgate.spec.tool import ToolSpec
 
 # How long calls that run, and what is still to be written, are waited for at the end.
@@ -61,11 +63,13 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
     watch: Watch | None = None,
     limits: tuple[Extension, ...] = (),
     guarded: bool = False,
+    patience: Mapping[str, Patience] = MappingProxyType({}),
 ) -> tuple[Extension, ...]:
     """The links that every call passes, outermost first.
 
     `guarded`: a side effect is begun only in the world that it was decided on.
     `looks_back`: whether the policy reads what sessions did, so that it has to be kept.
+    `patience`: how often tools of a provider are tried that do not say.
     """
     recorded, watch = set[str](), watch or Watch()
     supersede = people.supersede(journal)
@@ -90,7 +94,7 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
             guarded=guarded,
         ),
         # one record for all attempts; nothing further in tries again
-        Retry(tell=watch.meter.retry),
+        Retry(usual=patience, tell=watch.meter.retry),
         Breaking(),  # each attempt counts, and one that is refused takes nobody's place
         # last before the tool: a place is held only while it runs
         Bulkhead(concurrency=concurrency, waiting=waiting, behind=supersede.again),
@@ -111,8 +115,11 @@ class Executor:
         *,
         default_timeout: float,
         redactor: Redactor = PLAIN,
+        others: Callable[[str], Provider | None] = lambda _kind: None,
     ) -> None:
+        """`others` finds what runs a kind of tool that is not among `providers`."""
         self._providers = dict(providers)
+        self._others = others
         self._redactor = redactor
         self._timeout = default_timeout
         links = list(extensions)
@@ -136,7 +143,7 @@ class Executor:
 
     def unusable(self, spec: ToolSpec) -> str | None:
         """Why a spec cannot run here, or `None`."""
-        provider = self._providers.get(spec.provider)
+        provider = self._provider(spec.provider)
         if provider is None:
             return f"no provider {spec.provider!r} is available"
         return provider.unusable(spec)
@@ -206,9 +213,12 @@ class Executor:
         for one in self._lasting:
             await one.drain(patience)
 
+    def _provider(self, kind: str) -> Provider | None:
+        return self._providers.get(kind) or self._others(kind)
+
     async def _provide(self, call: Call) -> Output:
         spec = call.grant.spec
-        provider = self._providers.get(spec.provider)
+        provider = self._provider(spec.provider)
         if provider is None:
             raise UnsupportedProvider(f"Nothing here runs tools of the kind {spec.provider!r}.")
         is_first = False

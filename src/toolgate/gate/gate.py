@@ -119,7 +119,7 @@ class Gate:
     async def _decided(
         self, caller: Caller, tool: str, args: dict[str, Any] | None, turn: Turn | None
     ) -> tuple[Book, Grant]:
-        spec = self._catalog.current.get(tool)
+        spec = self._catalog.current.meant(tool)
         if spec is None:
             raise ToolNotFound(tool)
         anew = False
@@ -194,7 +194,7 @@ class Gate:
     async def of_tenant(self, caller: Caller, tool: str) -> ToolSpec | None:
         """The spec of a tool that the tenant has, whatever its agents may do."""
         moment = self._book(caller).moment
-        spec = moment.snapshot.get(tool)
+        spec = moment.snapshot.meant(tool)
         return spec if spec is not None and self._tenant_has(moment, caller, spec) else None
 
     @property
@@ -236,6 +236,7 @@ class Gate:
     ) -> Explanation:
         """Every phase's verdict, also beyond the first refusal."""
         moment = self._book(caller).moment
+        tool = moment.snapshot.named(tool)
         spec = moment.snapshot.get(tool)
         if spec is None:
             return Explanation(tool=tool, allowed=False, verdicts=(_MISSING,))
@@ -282,15 +283,16 @@ class Gate:
             return book, grant
         book = await self._trusted(caller, book)
         moment, revision = book.moment, self._revision()
-        spec = moment.snapshot.get(tool)
-        if spec is None or (tool in book.refused and not anew):
+        name = moment.snapshot.named(tool)
+        spec = moment.snapshot.get(name)
+        if spec is None or (name in book.refused and not anew):
             raise ToolNotFound(tool)
         sifted = await self._phases.sift(moment, caller, (spec,), turn)
         decision = await self._recorded(moment, caller, spec, sifted)
         lasting = self._phases.reads <= {ARGS} and self._holds(caller, book, revision)
-        if tool in sifted.refused:
+        if name in sifted.refused:
             if lasting:
-                book.refused[tool] = sifted.refused[tool]
+                book.refused[name] = sifted.refused[name]
             raise ToolNotFound(tool)
         grant = Grant(
             caller,
@@ -309,9 +311,10 @@ class Gate:
             book.end_ns,
         )
         if lasting:
-            book.grants[tool] = grant
+            # Under both names: a short one costs no more from now on.
+            book.grants[tool] = book.grants[name] = grant
             if not self._phases.reads and (spec.effect is _PURE or self._is_found_out(grant)):
-                book.free[tool] = grant
+                book.free[tool] = book.free[name] = grant
         return book, grant
 
     def _is_found_out(self, grant: Grant) -> bool:

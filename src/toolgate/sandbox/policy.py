@@ -6,26 +6,41 @@ from types import MappingProxyType
 import msgspec
 
 MEGABYTE = 1024 * 1024
+# Where neither a policy nor the settings say how much.
+MEMORY = 512 * MEGABYTE
+PROCESSES = 64
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """The roots a program reads and writes, where it may connect, and how much it may use.
 
     `hosts` are reached through a proxy of ours, by name; without any there is no network at all.
-    `system` shows the programs and libraries of this machine, read only.
+    `system` shows the programs and libraries of this machine, read only. What is `protected` cannot
+    be written, wherever it lies and though it is not there yet.
     """
 
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
     system: bool = True
     hosts: tuple[str, ...] = ()
     env: Mapping[str, str] = MappingProxyType({})
-    memory: int = 512 * MEGABYTE
+    # Bytes, and processes at a time; 0: what the settings say.
+    memory: int = 0
+    processes: int = 0
     # Seconds of computing, and of waiting; 0: as long as whoever started it lets it.
     cpu: float = 60.0
     seconds: float = 60.0
-    processes: int = 64
     open_files: int = 256
     file_size: int = 64 * MEGABYTE
     # Bytes of output that are kept; a program that goes on writing is ended.
     output: int = MEGABYTE
+
+
+def at_most(policy: Policy, *, memory: int, processes: int) -> Policy:
+    """With nothing left open, and no more than this."""
+    return msgspec.structs.replace(
+        policy,
+        memory=min(policy.memory or memory, memory),
+        processes=min(policy.processes or processes, processes),
+    )

@@ -17,7 +17,8 @@ from toolgate.settings.settings import Settings
 async def doors(gate: Runtime, settings: Settings, bound: str = "") -> AsyncGenerator[App]:
     """The application that a server runs; `bound` is the address that it listens on."""
     base = settings.server.public_url or bound
-    async with accepted(settings.auth, base) as tokens, _behind(gate, settings, tokens) as served:
+    accepting = accepted(settings.auth, base, settings.net.allow)
+    async with accepting as tokens, _behind(gate, settings, tokens) as served:
         yield served
 
 

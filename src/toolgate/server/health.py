@@ -15,11 +15,11 @@ async def alive(_gate: Runtime) -> Reply:
 
 async def ready(gate: Runtime) -> Reply:
     """Ready means that every source and engine has what it should."""
-    sick = [one.source for one in gate.catalog.health() if not one.ok]
+    sick = [one for one in gate.catalog.health() if not one.ok]
     engines = [one for one in gate.gate.health() if not one.ok]
     # What decides all the same, by the last good policy or without what nodes share, is ready:
     # taking every node out would not help.
-    is_ready = not sick and all(one.serves for one in engines)
+    is_ready = all(one.foreign for one in sick) and all(one.serves for one in engines)
     told = {
         "status": "degraded" if sick or engines else "ready",
         "unhealthy_sources": len(sick),

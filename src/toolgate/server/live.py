@@ -38,6 +38,16 @@ class Line:
         """Nothing can be asked over REST."""
         return {}
 
+    @property
+    def wants_progress(self) -> bool:
+        """Whoever reads the stream reads all of it."""
+        return True
+
+    @property
+    def log_level(self) -> str:
+        """All of it."""
+        return "debug"
+
     def piece(self, value: Any) -> None:
         """A streaming tool's next one."""
         self._put("piece", {"data": value})

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
@@ -84,8 +84,13 @@ class Tokens:
 
 
 @asynccontextmanager
-async def accepted(auth: Auth, base: str) -> AsyncGenerator[Tokens | None]:
-    """The tokens that the settings name, with the issuer's keys looked at again and again."""
+async def accepted(
+    auth: Auth, base: str, allow: Sequence[str] = ()
+) -> AsyncGenerator[Tokens | None]:
+    """The tokens that the settings name, with the issuer's keys looked at again and again.
+
+    `allow` are the places of private networks that its metadata may lead to.
+    """
     if not auth.issuer:
         yield None
         return
@@ -96,7 +101,8 @@ async def accepted(auth: Auth, base: str) -> AsyncGenerator[Tokens | None]:
             ["auth.issuer: tokens need the library that reads them: make install EXTRAS=jwt"]
         ) from None
     async with AsyncExitStack() as stack:
-        jwks = Jwks(auth, await stack.enter_async_context(wiring.fetching()))
+        fetching = wiring.fetching(auth.issuer, auth.jwks_url, allow=allow)
+        jwks = Jwks(auth, await stack.enter_async_context(fetching))
         tokens = Tokens(auth, jwks.opened, base)
         jwks.on_change = tokens.forget
         upkeep.keep_doing(jwks.keep_looking(), stack)

@@ -9,6 +9,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from toolgate.settings.part import Part, Seconds, Texts, http_url
 
 _SERVER = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}\Z")
+_WHO = r"\{(?:tenant|user|agent)\}"
+# Nothing between two names but what cannot stand in one.
+_ENTITY = re.compile(rf"(?:[\w.-]*[:/|])?{_WHO}(?:[:/|]{_WHO})*\Z")
+_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*\Z")
 _PLACE = re.compile(r"(\*\.)?[A-Za-z0-9.:_\[\]-]+(/\d{1,3})?\Z")
 
 
@@ -23,6 +27,20 @@ def _command(given: object) -> object:
     return (given,) if isinstance(given, str) else given
 
 
+def _named(given: "Mapping[str, OpenApi]") -> "Mapping[str, OpenApi]":
+    for name in given:
+        if not is_server_name(name):
+            raise ValueError(
+                f"{name[:60]!r} names no document; use small letters, digits, _ and -, at most 40"
+            )
+    return given
+
+
+def is_server_name(name: str) -> bool:
+    """Whether a server may be called this."""
+    return _SERVER.match(name) is not None
+
+
 def _servers(given: "Mapping[str, McpServer]") -> "Mapping[str, McpServer]":
     for name in given:
         if not _SERVER.match(name):
@@ -30,6 +48,31 @@ def _servers(given: "Mapping[str, McpServer]") -> "Mapping[str, McpServer]":
                 f"{name[:60]!r} names no server; use small letters, digits, _ and -, at most 40"
             )
     return given
+
+
+class OpenApi(Part):
+    """A document whose operations are tools."""
+
+    document: str = Field(
+        min_length=1,
+        description="Its file, from the folder of the settings file, or its address.",
+    )
+    prefix: str = Field(default="", description="What stands before the names of its tools.")
+    server: Annotated[str, AfterValidator(http_url)] = Field(
+        default="", description="Where its operations are, whatever it says itself."
+    )
+    client_id: str = Field(default="", description="Who we are where OAuth gives tokens.")
+    tags: Texts = Field(default=(), strict=False, description="Only operations of these tags.")
+    paths: Texts = Field(
+        default=(), strict=False, description="Only operations of these paths, as globs."
+    )
+    methods: Texts = Field(
+        default=(), strict=False, description="Only operations of these methods."
+    )
+    operations: Texts = Field(
+        default=(), strict=False, description="Only operations of these ids, as globs."
+    )
+    deprecated: bool = Field(default=False, description="Whether also what is deprecated.")
 
 
 class Net(Part):
@@ -48,8 +91,8 @@ class Sandbox(Part):
 
     kind: Literal["auto", "bubblewrap", "sandlock", "container", "gvisor"] = Field(
         default="auto",
-        description="`auto` takes the first that holds when it is tried at the start. Without one "
-        "that holds, nothing runs.",
+        description="`auto` takes the first that holds when it is tried: bubblewrap, then gVisor. "
+        "Without one that holds, nothing runs. `sandlock` and `container` are not offered yet.",
     )
     image: str = Field(default="", description="The image that containers are made from.")
     readable: Texts = Field(
@@ -115,6 +158,16 @@ class McpServer(Part):
     elicitation: bool = Field(
         default=False, description="Whether what it asks a person is put to the caller's client."
     )
+    sampling: bool = Field(
+        default=False, description="Whether it may use the model of the caller's client."
+    )
+    roots: bool = Field(
+        default=False, description="Whether it may ask for the folders of the caller's client."
+    )
+    revision: Literal["auto", "2026-07-28", "2025-11-25"] = Field(
+        default="auto",
+        description="The revision of MCP to speak with it; `auto` takes the newest that it knows.",
+    )
     readable: Texts = Field(
         default=(), strict=False, description="Folders that its program may read."
     )
@@ -123,6 +176,12 @@ class McpServer(Part):
     )
     hosts: Texts = Field(default=(), strict=False, description="Hosts that its program may reach.")
     enabled: bool = Field(default=True, description="Whether it is used at all.")
+
+    @property
+    def asks(self) -> frozenset[str]:
+        """What it may ask of a caller's client."""
+        asked = {"elicitation": self.elicitation, "sampling": self.sampling, "roots": self.roots}
+        return frozenset(name for name, allowed in asked.items() if allowed)
 
     @model_validator(mode="after")
     def _is_one_of_both(self) -> Self:
@@ -135,7 +194,7 @@ class Secret(Part):
     """A secret that a tool names, and never sees."""
 
     value_env: str = Field(description="The environment variable that holds it.")
-    hosts: Texts = Field(
+    hosts: tuple[Annotated[str, AfterValidator(_place)], ...] = Field(
         strict=False, description="The hosts it may be sent to: `api.example.com`, `*.example.com`."
     )
 
@@ -154,6 +213,12 @@ class HttpTools(Part):
     )
 
 
+def _entity(given: str) -> str:
+    if not _ENTITY.match(given) or "{tenant}" not in given:
+        raise ValueError("write names with a : between them, and the tenant: {tenant}:{user}")
+    return given
+
+
 class Composio(Part):
     """Tools of Composio."""
 
@@ -166,9 +231,33 @@ class Composio(Part):
     toolkits: Texts = Field(
         default=(), strict=False, description="Whose actions become tools, such as `github`."
     )
-    entity: str = Field(
+    entity: Annotated[str, AfterValidator(_entity)] = Field(
         default="{tenant}:{user}",
-        description="Whose account is used: `{tenant}`, `{user}` and `{agent}` are filled in.",
+        description="Whose account is used: `{tenant}`, `{user}` and `{agent}` are filled in, with "
+        "a `:`, `/` or `|` between them. Without the tenant, tenants would share accounts.",
+    )
+
+
+def _use(given: str) -> str:
+    if given and not _FACTORY.match(given):
+        raise ValueError("write MODULE:NAME, where NAME makes the provider")
+    return given
+
+
+class CustomProvider(Part):
+    """A kind of tool that another package runs."""
+
+    use: Annotated[str, AfterValidator(_use)] = Field(
+        default="",
+        description="`module:name` of what makes it; empty: the entry point of its name in the "
+        "group `toolgate.providers`.",
+    )
+    settings: Mapping[str, str] = Field(
+        default_factory=dict, description="What it is handed when it is made."
+    )
+    settings_env: Mapping[str, str] = Field(
+        default_factory=dict,
+        description="The same, each by the name of the variable that holds its value.",
     )
 
 
@@ -177,6 +266,10 @@ class Providers(Part):
 
     http: HttpTools = Field(default_factory=HttpTools.model_construct)
     composio: Composio = Field(default_factory=Composio.model_construct)
+    custom: Mapping[str, CustomProvider] = Field(
+        default_factory=dict, description="Kinds of tools that other packages run, by name."
+    )
 
 
 Servers = Annotated[Mapping[str, McpServer], AfterValidator(_servers)]
+OpenApis = Annotated[Mapping[str, OpenApi], AfterValidator(_named)]

@@ -16,7 +16,7 @@ from toolgate.settings.execution import (
     Toolbox,
 )
 from toolgate.settings.gate import Cache, Policy, Relations
-from toolgate.settings.outward import Net, Providers, Sandbox, Servers
+from toolgate.settings.outward import Net, OpenApis, Providers, Sandbox, Servers
 from toolgate.settings.part import Part, Seconds, Texts, http_url, origin, store_url
 
 
@@ -75,6 +75,9 @@ class Tools(Part):
         default=("*",),
         strict=False,
         description="Which built-in tools there are, as globs over names.",
+    )
+    openapi: OpenApis = Field(
+        default_factory=dict, description="OpenAPI documents whose operations are tools, by name."
     )
 
 

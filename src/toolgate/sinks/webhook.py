@@ -12,6 +12,7 @@ import msgspec
 from toolgate import clock
 from toolgate.call import Event
 from toolgate.errors import SourceUnavailable
+from toolgate.net.address import authorization, without_user
 from toolgate.net.client import HttpClient
 
 _SECONDS = 10.0
@@ -25,7 +26,8 @@ class Webhook:
 
     def __init__(self, client: HttpClient, url: str, secret: str) -> None:
         self._client = client
-        self._url = url
+        self._url = without_user(url)
+        self._user = authorization(url)
         self._secret = secret.encode()
 
     async def send(self, event: Event) -> str:
@@ -38,10 +40,17 @@ class Webhook:
             "X-Toolgate-Event": event.kind,
             "X-Toolgate-Timestamp": at,
             "X-Toolgate-Signature": signature(self._secret, at, body),
+            **self._user,
         }
         try:
             answer = await self._client.send(
-                "POST", self._url, headers=headers, body=body, most=_MOST_READ, seconds=_SECONDS
+                "POST",
+                self._url,
+                headers=headers,
+                body=body,
+                most=_MOST_READ,
+                seconds=_SECONDS,
+                repeatable=True,
             )
         except SourceUnavailable as error:
             return error.message

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from toolgate.errors import SourceUnavailable
-from toolgate.net.address import shown
+from toolgate.net.address import authorization, shown, without_user
 from toolgate.sources.remote import data_only
 from toolgate.sources.text import parse
 from toolgate.spec.reader import read_tools
@@ -38,16 +38,17 @@ class HttpSource:
     def __init__(self, url: str, client: Client) -> None:
         # The address can hold a password; its name is for everyone.
         self.name = shown(url)
-        self._url = url
+        self._url = without_user(url)
+        self._headers = {"Accept": "application/json, application/yaml", **authorization(url)}
         self._client = client
         self._etag = ""
         self._last: list[ToolSpec] = []
 
     async def load(self) -> Sequence[ToolSpec]:
         """Fetch and read, or keep what an unchanged answer had."""
-        headers = {"Accept": "application/json, application/yaml"}
+        headers = self._headers
         if self._etag:
-            headers["If-None-Match"] = self._etag
+            headers = {**headers, "If-None-Match": self._etag}
         response = await self._client.get(self._url, headers=headers, most=MAX_BYTES)
         if response.status == 304 and self._etag:
             return self._last

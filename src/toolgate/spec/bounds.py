@@ -157,11 +157,26 @@ class _Targets:
 _FREE = 0
 # Of each group only one schema meets a given part of the value.
 _Groups = list[list[int]]
+# Most schemas of a document are leaves, which apply no other.
+_TO_ITSELF = frozenset(
+    {
+        "$ref", "not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas",
+        "dependencies",
+    }
+)  # fmt: skip
+_TO_PARTS = frozenset(
+    {
+        "properties", "additionalProperties", "patternProperties", "items", "prefixItems",
+        "additionalItems", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties",
+    }
+)  # fmt: skip
 
 
 def _in_place(node: _Node, targets: _Targets) -> _Groups:
     """The schemas that a node applies to the very value that it was given."""
     fields = node.fields
+    if _TO_ITSELF.isdisjoint(fields):
+        return []
     groups = [[id(child)] for key in ("not", "if") for child in _dicts([fields.get(key)])]
     groups.append([id(child) for child in _dicts([fields.get("then"), fields.get("else")])])
     for key in ("allOf", "anyOf", "oneOf"):
@@ -178,6 +193,8 @@ def _applied(node: _Node, targets: _Targets) -> _Groups:
     """Those, and the ones that it applies to one part of it, an item or a property."""
     fields = node.fields
     groups = _in_place(node, targets)
+    if _TO_PARTS.isdisjoint(fields):
+        return groups
     properties = [*_values(fields.get("properties")), fields.get("additionalProperties")]
     groups.append([id(child) for child in _dicts(properties)])
     groups.extend([id(child)] for child in _dicts(_values(fields.get("patternProperties"))))

@@ -282,7 +282,9 @@ FIELDS: Mapping[str, Field] = {
     "output_schema": Field(
         Schema.of, "output_schema: {type: object}", "JSON Schema of the result."
     ),
-    "provider": Field(name, "provider: python", "What runs it: python, or a custom provider."),
+    "provider": Field(
+        name, "provider: python", "What runs it: python, http, or a custom provider."
+    ),
     "config": Field(
         config, "config: {module: billing, function: pay}", "What its provider needs to find it."
     ),

@@ -6,6 +6,7 @@ linear time, and nothing expands beyond a bound (see `bounds`).
 
 from collections.abc import Mapping
 from typing import Any, Self, cast
+from weakref import WeakValueDictionary
 
 import jsonschema_rs
 import orjson
@@ -36,7 +37,7 @@ _PATTERNS = jsonschema_rs.RegexOptions()
 class Schema(Document):
     """A compiled schema. `is_valid` is what the hot path calls."""
 
-    __slots__ = ("_cost", "_growth", "_validator", "is_valid")
+    __slots__ = ("__weakref__", "_cost", "_growth", "_validator", "is_valid")
 
     def __init__(self, raw: bytes) -> None:
         super().__init__(raw)
@@ -54,7 +55,11 @@ class Schema(Document):
         """Compile a schema, or raise `ValueError` with what is wrong and where."""
         if not isinstance(value, (dict, bool)):
             raise ValueError(f"is a {type(value).__name__}; a schema is an object")
-        return super().of(cast("object", value))
+        raw = Document.of(cast("object", value)).raw
+        known = _KNOWN.get(raw)
+        if known is None:
+            known = _KNOWN[raw] = cls(raw)
+        return cast("Self", known)
 
     def problems(self, instance: object, *, most: int = 10) -> list[tuple[str, str]]:
         """What does not fit, as (JSON pointer, sentence) pairs."""
@@ -83,6 +88,10 @@ class Schema(Document):
         except jsonschema_rs.ValidationError as error:
             return [(pointer(error.instance_path), shortened(error.message))]
         return []
+
+
+# Many tools of one service take the same, and a file that is read again has what it had.
+_KNOWN: WeakValueDictionary[bytes, Schema] = WeakValueDictionary()
 
 
 def pointer(path: "list[Any]") -> str:

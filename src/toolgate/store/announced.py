@@ -1,6 +1,7 @@
 """A directory that tells the other nodes of each change."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from toolgate.gate.shared import Shared
 from toolgate.tenancy.audit import Actor, Record
@@ -41,6 +42,10 @@ class Announced:
     ) -> Sequence[Relation]:
         """A tenant's relations."""
         return await self._directory.relations(tenant, limit=limit, after=after)
+
+    async def definitions(self, server: str) -> Mapping[str, Mapping[str, Any]]:
+        """What is agreed to of a server's tools."""
+        return await self._directory.definitions(server)
 
     async def note_uses(self, uses: Mapping[str, int]) -> None:
         """Nobody is told: it changes nothing."""

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from toolgate import clock
 from toolgate.errors import InvalidRequest
-from toolgate.store import key_rows, limits, rules, tables
+from toolgate.store import key_rows, limits, rules, servers, tables
 from toolgate.store.mention import mention
 from toolgate.store.upsert import upsert
 from toolgate.tenancy.capsule import Mode
@@ -17,6 +17,7 @@ from toolgate.tenancy.changes import (
     ExpireKey,
     FirstKeys,
     MarkRelations,
+    PinTools,
     RemoveAgent,
     RevokeKey,
     SetActivation,
@@ -30,6 +31,7 @@ from toolgate.tenancy.changes import (
     SetRateLimit,
     SetRelations,
     SetRestriction,
+    SetServer,
     SetTenantFlag,
     SetToolFlag,
 )
@@ -152,6 +154,8 @@ apply.register(SetRestriction, rules.set_restriction)
 apply.register(SetRelations, rules.set_relations)
 apply.register(MarkRelations, rules.mark_relations)
 apply.register(SetPolicyModule, rules.set_policy_module)
+apply.register(SetServer, servers.set_server)
+apply.register(PinTools, servers.pin_tools)
 apply.register(SetPlan, limits.set_plan)
 apply.register(SetBudget, limits.set_budget)
 apply.register(SetRateLimit, limits.set_rate_limit)

@@ -1,12 +1,13 @@
 """The world in tables: tenants, flags, capsules, keys, rules, and who changed them."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from toolgate.errors import InvalidRequest
-from toolgate.store import audit, key_rows, revision, rules, world
+from toolgate.store import audit, key_rows, revision, rules, servers, world
 from toolgate.store.changes import apply
 from toolgate.store.database import Database
 from toolgate.store.revision import bump
@@ -63,6 +64,12 @@ class TableDirectory:
         """A tenant's relations, in order."""
         return await self._database.read(
             lambda connection: rules.read_relations(connection, tenant, limit, after)
+        )
+
+    async def definitions(self, server: str) -> Mapping[str, Mapping[str, Any]]:
+        """What is agreed to of a server's tools."""
+        return await self._database.read(
+            lambda connection: servers.read_definitions(connection, server)
         )
 
     async def note_uses(self, uses: Mapping[str, int]) -> None:

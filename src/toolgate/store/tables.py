@@ -176,6 +176,27 @@ policy_modules = sa.Table(
     sa.Column("updated_at", Moment, nullable=False),
 )
 
+# MCP servers that operators added, beside those of the settings.
+mcp_servers = sa.Table(
+    "mcp_servers",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("settings", Json, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+)
+
+# What of a server's tools is agreed to. The row without a tool says that the server was seen.
+mcp_pins = sa.Table(
+    "mcp_pins",
+    metadata,
+    sa.Column("server", sa.Text, primary_key=True),
+    sa.Column("tool", sa.Text, primary_key=True),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    # JSON as text: PostgreSQL's own type refuses some that a server can send.
+    sa.Column("definition", sa.Text, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+)
+
 relations = sa.Table(
     "relations",
     metadata,

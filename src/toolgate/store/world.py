@@ -9,11 +9,11 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolgate.store import limits, revision, tables
+from toolgate.store import limits, revision, servers, tables
 from toolgate.store.key_rows import read_keys
 from toolgate.store.people import read_tenants
 from toolgate.tenancy.layer import Layer, LayerKey
-from toolgate.tenancy.parts import EVERYONE, KEYS, TENANT
+from toolgate.tenancy.parts import EVERYONE, KEYS, SERVERS, TENANT
 from toolgate.tenancy.persona import Persona, Restriction
 from toolgate.tenancy.world import Everyone, Tenant, World
 
@@ -27,11 +27,12 @@ class _News(NamedTuple):
 
     everyone: bool
     keys: bool
+    servers: bool
     # `None`: all there are.
     tenants: frozenset[str] | None
 
 
-_ALL = _News(everyone=True, keys=True, tenants=None)
+_ALL = _News(everyone=True, keys=True, servers=True, tenants=None)
 
 
 def load(connection: Connection, since: World | None) -> World:
@@ -41,11 +42,13 @@ def load(connection: Connection, since: World | None) -> World:
     news = _news(connection, known.revision, now)
     keys = MappingProxyType(read_keys(connection)) if news.keys else known.keys
     everyone = _everyone(connection) if news.everyone else known.everyone
+    served = servers.read(connection) if news.servers else known.servers
     return World(
         revision=now,
         everyone=_same(known.everyone, everyone),
         tenants=_tenants(connection, news.tenants, known.tenants),
         keys=_same(known.keys, keys),
+        servers=_same(known.servers, served),
     )
 
 
@@ -65,7 +68,10 @@ def _news(connection: Connection, since: int, now: int) -> _News:
     names = {name for name, _ in rows}
     tenants = frozenset(name.removeprefix(TENANT) for name in names if name.startswith(TENANT))
     return _News(
-        EVERYONE in names, KEYS in names, tenants if len(tenants) <= _MOST_TENANTS else None
+        EVERYONE in names,
+        KEYS in names,
+        SERVERS in names,
+        tenants if len(tenants) <= _MOST_TENANTS else None,
     )
 
 

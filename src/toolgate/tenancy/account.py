@@ -13,9 +13,11 @@ from toolgate.tenancy.changes import (
     AddKey,
     Change,
     MarkRelations,
+    PinTools,
     SetBudget,
     SetPolicyModule,
     SetRelations,
+    SetServer,
 )
 
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
@@ -47,6 +49,13 @@ def details_of(change: Change) -> dict[str, Any]:
                 "length": len(text),
                 "sha256": hashlib.sha256(encoded).hexdigest(),
             }
+        case SetServer(name, Mapping() as settings):
+            # Of its variables the names: a value can be a secret, whatever it was said to be.
+            named = {"env": sorted(settings["env"])} if "env" in settings else {}
+            return {"name": name, "settings": {**_json(dict(settings)), **named}}
+        case PinTools(server, tools, first):
+            pins = {name: pin.fingerprint for name, pin in tools.items()}
+            return {"server": server, "tools": pins, "first": first}
         case SetBudget(tenant, metric, int(most)):
             return {"tenant": tenant, "metric": metric, "most": plain(most)}
         case SetRelations() | MarkRelations():

@@ -10,6 +10,7 @@ from toolgate.tenancy.capsule import NO_OVERRIDES, Mode, NewerMessages
 from toolgate.tenancy.keys import Key
 from toolgate.tenancy.layer import Layer
 from toolgate.tenancy.relation import Relation
+from toolgate.tenancy.servers import Pin
 
 
 class SetToolFlag(msgspec.Struct, frozen=True):
@@ -133,6 +134,27 @@ class SetPolicyModule(msgspec.Struct, frozen=True):
     text: str | None
 
 
+class SetServer(msgspec.Struct, frozen=True):
+    """An MCP server in the store, beside those of the settings.
+
+    `None` takes it away, with what was agreed to of its tools.
+    """
+
+    name: str
+    settings: Mapping[str, Any] | None
+
+
+class PinTools(msgspec.Struct, frozen=True):
+    """What of a server's tools is agreed to, by its own names for them.
+
+    `first`: what it has when it is first seen; it must not have been seen before.
+    """
+
+    server: str
+    tools: Mapping[str, Pin]
+    first: bool = False
+
+
 class SetPlan(msgspec.Struct, frozen=True):
     """A tenant's budget plan; `None` leaves it to the settings."""
 
@@ -196,6 +218,8 @@ Change = (
     | SetRelations
     | MarkRelations
     | SetPolicyModule
+    | SetServer
+    | PinTools
     | SetPlan
     | SetBudget
     | SetRateLimit

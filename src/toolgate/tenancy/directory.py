@@ -1,7 +1,7 @@
 """The ports behind the tenancy: where the world is kept, and relations that are kept elsewhere."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from toolgate.tenancy.audit import Actor, Record
 from toolgate.tenancy.changes import Change
@@ -40,6 +40,10 @@ class Directory(Protocol):
         self, tenant: str, *, limit: int, after: Relation | None = None
     ) -> Sequence[Relation]:
         """A tenant's relations, in order."""
+        ...
+
+    async def definitions(self, server: str) -> Mapping[str, Mapping[str, Any]]:
+        """What is agreed to of a server's tools, by its own names for them."""
         ...
 
     async def note_uses(self, uses: Mapping[str, int]) -> None:

@@ -12,6 +12,7 @@ from toolgate.tenancy.changes import (
     ExpireKey,
     FirstKeys,
     MarkRelations,
+    PinTools,
     RemoveAgent,
     RevokeKey,
     SetLayer,
@@ -20,11 +21,14 @@ from toolgate.tenancy.changes import (
     SetRateLimit,
     SetRelations,
     SetRestriction,
+    SetServer,
     SetToolFlag,
 )
 
 EVERYONE = "everyone"
 KEYS = "keys"
+# Which MCP servers there are, and what of their tools is agreed to.
+SERVERS = "servers"
 TENANT = "tenant:"
 # Not read with the tenant: whoever asks about relations needs to know when they last changed.
 RELATIONS = "relations:"
@@ -41,6 +45,8 @@ def _parts(change: Change) -> tuple[str, ...]:
             return ()
         case AddKey() | RevokeKey() | ExpireKey():
             return (KEYS,)
+        case SetServer() | PinTools():
+            return (SERVERS,)
         case SetToolFlag() | SetPersona() | SetRestriction() | SetPolicyModule():
             return (EVERYONE,)
         case SetLayer(tenant="") | SetRateLimit(tenant=""):

@@ -27,13 +27,14 @@ from toolgate.tenancy.keys import WITHOUT_AGENT, FreshKey, Key, Role
 from toolgate.tenancy.limiting import Limiting
 from toolgate.tenancy.relating import Relating
 from toolgate.tenancy.rules import Rules
+from toolgate.tenancy.serving import Serving
 
 CARE = ("requires_confirmation", "requires_approval")
 _MOST_RECORDS = 1_000
 E = TypeVar("E", bound=StrEnum)
 
 
-class Tenancy(Rules, Relating, Limiting):
+class Tenancy(Rules, Relating, Limiting, Serving):
     """Holds the world in memory. A change is stored first and seen at once afterwards."""
 
     async def refresh(self) -> bool:

@@ -10,6 +10,7 @@ from toolgate.tenancy.capsule import EVERYTHING, NOTHING, Capsule
 from toolgate.tenancy.keys import Key
 from toolgate.tenancy.layer import Layer, LayerKey
 from toolgate.tenancy.persona import UNLISTED, Persona
+from toolgate.tenancy.servers import NONE, Servers
 
 # A persona and a tool; empty means all of them together.
 RateKey = tuple[str, str]
@@ -56,6 +57,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     everyone: Everyone = Everyone()
     tenants: Mapping[str, Tenant] = MappingProxyType({})
     keys: Mapping[str, Key] = MappingProxyType({})
+    servers: Servers = NONE
 
     def tenant(self, name: str) -> Tenant:
         """The tenant's part; one that is not on record has nothing of its own."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
@@ -65,6 +66,10 @@ class MemoryDirectory:
         found = sorted(self._records.relations.get(tenant, ()))
         return [one for one in found if after is None or one > after][:limit]
 
+    async def definitions(self, server: str) -> Mapping[str, Mapping[str, Any]]:
+        """What is agreed to of a server's tools."""
+        return {tool: pin.definition for tool, pin in self._records.agreed.get(server, {}).items()}
+
     async def note_uses(self, uses: Mapping[str, int]) -> None:
         """Of keys, by id, the moment of their last use."""
         self._uses.update({id_: at for id_, at in uses.items() if at > self._uses.get(id_, 0)})
@@ -117,6 +122,7 @@ def _world(
             }
         ),
         keys=before.keys if held == before.keys else MappingProxyType(held),
+        servers=records.servers,
     )
 
 

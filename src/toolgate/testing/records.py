@@ -18,6 +18,7 @@ from toolgate.tenancy.changes import (
     ExpireKey,
     FirstKeys,
     MarkRelations,
+    PinTools,
     RemoveAgent,
     RevokeKey,
     SetActivation,
@@ -31,11 +32,13 @@ from toolgate.tenancy.changes import (
     SetRateLimit,
     SetRelations,
     SetRestriction,
+    SetServer,
     SetTenantFlag,
     SetToolFlag,
 )
 from toolgate.tenancy.persona import UNLISTED, Persona, Restriction
 from toolgate.tenancy.relation import Relation
+from toolgate.tenancy.servers import NONE, Pin, Servers
 from toolgate.tenancy.world import NOBODY, Everyone, Tenant
 
 K = TypeVar("K")
@@ -54,9 +57,19 @@ class Records:
         default_factory=dict[str, frozenset[Relation]]
     )
 
+    servers: Servers = NONE
+    agreed: dict[str, dict[str, Pin]] = field(default_factory=dict[str, dict[str, Pin]])
+
     def copied(self) -> "Records":
         """Another one to be changed; what it holds is never changed in place."""
-        return Records(self.everyone, dict(self.said), self.on_record, dict(self.relations))
+        return Records(
+            self.everyone,
+            dict(self.said),
+            self.on_record,
+            dict(self.relations),
+            self.servers,
+            dict(self.agreed),
+        )
 
     def say(self, name: str, **fields: Any) -> None:
         """Replace these fields of a tenant."""
@@ -194,6 +207,29 @@ def _mark(change: MarkRelations, records: Records) -> None:
 def _policy(change: SetPolicyModule, records: Records) -> None:
     policies = _put(records.everyone.policies, change.name, change.text)
     records.everyone = replace(records.everyone, policies=policies)
+
+
+@apply.register
+def _server(change: SetServer, records: Records) -> None:
+    if change.settings is None:
+        records.agreed.pop(change.name, None)
+    added = _put(records.servers.added, change.name, change.settings)
+    records.servers = Servers(added=added, pins=_pins(records))
+
+
+@apply.register
+def _pin(change: PinTools, records: Records) -> None:
+    if change.first and change.server in records.agreed:
+        raise InvalidRequest(f"The server {change.server!r} was seen before; nothing was changed.")
+    records.agreed[change.server] = records.agreed.get(change.server, {}) | dict(change.tools)
+    records.servers = replace(records.servers, pins=_pins(records))
+
+
+def _pins(records: Records) -> Mapping[str, Mapping[str, str]]:
+    return {
+        server: {tool: pin.fingerprint for tool, pin in pins.items()}
+        for server, pins in records.agreed.items()
+    }
 
 
 @apply.register

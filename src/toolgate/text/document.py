@@ -27,14 +27,25 @@ class Text:
         return self._find(path)
 
 
-def read(raw: bytes, *, is_json: bool = False) -> Text:
-    """A YAML or JSON document. Anything odd is a `Refusal` that says where."""
-    return _parsed(_decoded(raw), strict=is_json)
+def read(
+    raw: bytes,
+    *,
+    is_json: bool = False,
+    most: int | None = None,
+    limits: yaml_text.Limits | None = None,
+) -> Text:
+    """A YAML or JSON document. Anything odd is a `Refusal` that says where.
+
+    `most` bytes are read, and YAML within `limits`; without them, what a tool file may have.
+    """
+    return parsed(decoded(raw, most=most), is_json=is_json, limits=limits)
 
 
-def _decoded(raw: bytes) -> str:
-    if len(raw) > MAX_BYTES:
-        raise too_large(len(raw))
+def decoded(raw: bytes, *, most: int | None = None) -> str:
+    """The text in these bytes, if they are one."""
+    most = MAX_BYTES if most is None else most
+    if len(raw) > most:
+        raise too_large(len(raw), most=most)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -42,17 +53,19 @@ def _decoded(raw: bytes) -> str:
         raise Refusal("is not UTF-8 text", "Save it as UTF-8.", line) from None
 
 
-def _parsed(text: str, *, strict: bool) -> Text:
-    if strict or _LIKE_JSON.match(text):
+def parsed(text: str, *, is_json: bool = False, limits: yaml_text.Limits | None = None) -> Text:
+    """A YAML or JSON text as its value."""
+    if is_json or _LIKE_JSON.match(text):
         try:
             return Text(json_text.read(text), json_text.Lines(text))
         except json_text.NotJson:
             # `{tools: [a]}` is no JSON but fine YAML; a file that is called .json has to be JSON.
-            if strict:
+            if is_json:
                 raise
-    return Text(yaml_text.read(text), yaml_text.Lines(text))
+    limits = limits or yaml_text.Limits(yaml_text.MAX_BYTES, yaml_text.MAX_VALUES)
+    return Text(yaml_text.read(text, limits), yaml_text.Lines(text, limits))
 
 
-def too_large(size: int) -> Refusal:
+def too_large(size: int, *, most: int = MAX_BYTES) -> Refusal:
     """A file that is not read at all."""
-    return Refusal(f"is {size:,} bytes; at most {MAX_BYTES:,} are read", "Split it.")
+    return Refusal(f"is {size:,} bytes; at most {most:,} are read", "Split it.")

@@ -6,7 +6,7 @@ become a large value. A file may hold only so many values: what is larger is bet
 
 import math
 import re
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import yaml
 from yaml.events import (
@@ -38,23 +38,31 @@ _WORDS = {
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def read(text: str) -> Any:
+class Limits(NamedTuple):
+    """How much YAML is read: it takes many times as long as JSON."""
+
+    most: int
+    values: int
+
+
+def read(text: str, limits: Limits) -> Any:
     """The document's value."""
-    if len(text) > MAX_BYTES:
-        raise Refusal(f"is larger than {MAX_BYTES:,} bytes of YAML", "Split it, or use JSON.")
-    return _built(text, _Builder())
+    if len(text) > limits.most:
+        raise Refusal(f"is larger than {limits.most:,} bytes of YAML", "Split it, or use JSON.")
+    return _built(text, _Builder(limits))
 
 
 class Lines:
     """The line of each part. Filled by reading the text again, the first time one is asked for."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, limits: Limits) -> None:
         self._text = text
+        self._limits = limits
         self._lines: dict[Path, int] | None = None
 
     def __call__(self, path: Path) -> int | None:
         if self._lines is None:
-            placed = _Placed()
+            placed = _Placed(self._limits)
             _built(self._text, placed)
             self._lines = placed.lines
         while path and path not in self._lines:
@@ -91,7 +99,8 @@ def _not_yaml(text: str, error: yaml.YAMLError) -> Refusal:
 class _Builder:
     """Events to values, without recursion."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._most = limits.values
         self.root: list[Any] = []
         self._holder: Any = self.root
         self._mapping = False
@@ -142,8 +151,8 @@ class _Builder:
 
     def _count(self, event: Any) -> None:
         self._values += 1
-        if self._values > MAX_VALUES:
-            what = f"holds more than {MAX_VALUES:,} keys and values"
+        if self._values > self._most:
+            what = f"holds more than {self._most:,} keys and values"
             raise _no(event, what, "Split it, or use JSON.")
 
     def _name(self, event: Any) -> str:
@@ -177,8 +186,8 @@ class _Builder:
 class _Placed(_Builder):
     """The same, noting where each part stands."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(limits)
         self.lines: dict[Path, int] = {}
         self._path: Path = ()
         self._paths: list[Path] = []

@@ -60,8 +60,13 @@ class Upstream(Protocol):
         """
         ...
 
-    async def request(self, method: str, params: Json, *, seconds: float) -> Json:
-        """Any other request: `resources/read`, `prompts/get`, `completion/complete`."""
+    async def request(
+        self, method: str, params: Json, *, seconds: float, line: Line | None = None
+    ) -> Json:
+        """Any other request: `resources/read`, `prompts/get`, `completion/complete`.
+
+        `line` as for a call: a prompt may ask something before it is given.
+        """
         ...
 
     async def watch(self, uri: str, told: Callable[[str], object]) -> Callable[[], None]:

@@ -23,6 +23,8 @@ LIMITS = Limits(window=50, at_least=10, failed_share=0.5, wait=5.0, probes=3, pa
 _MOST_BREAKERS = 10_000
 _PLACES = ("url", "base_url", "endpoint")
 _SUCCEEDED = Outcome.SUCCEEDED
+# What a gateway says of a server that is down or overloaded.
+_AWAY = frozenset({502, 503, 504})
 Key = tuple[str, str]
 
 
@@ -48,7 +50,19 @@ def judged(error: BaseException) -> Outcome:
     if isinstance(error, (ToolError, CallRefused)):
         is_away = isinstance(error, ProviderUnavailable)
         return Outcome.FAILED if is_away else Outcome.IGNORED
+    if isinstance(error, ExecutionFailed) and error.is_answer:
+        return Outcome.IGNORED
     return Outcome.FAILED if isinstance(error, (ExecutionFailed, TimedOut)) else Outcome.IGNORED
+
+
+def judged_behind(error: BaseException) -> Outcome:
+    """The same of the server behind a tool. One that answers is there, whatever it answers: a
+    tool of it that fails leaves the others alone.
+    """
+    status = error.details.get("status") if isinstance(error, ExecutionFailed) else None
+    if isinstance(status, int) and status not in _AWAY:
+        return Outcome.IGNORED
+    return judged(error)
 
 
 class Breaking(Extension):
@@ -113,7 +127,7 @@ class Breaking(Extension):
             try:
                 output = await inner(call)
             except BaseException as error:
-                breaker.leave(permit, clock.monotonic_ns(), judged(error))
+                breaker.leave(permit, clock.monotonic_ns(), judged_behind(error))
                 raise
             breaker.leave(permit, clock.monotonic_ns(), _SUCCEEDED)
             return output

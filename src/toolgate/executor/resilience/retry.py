@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from toolgate import clock
@@ -34,24 +35,32 @@ Tell = Callable[[Call, int, ToolgateError], None]
 class Retry(Extension):
     """Tries again as the tool's `retry` says, inside the record: one entry for all attempts.
 
-    `tell` hears of each further attempt, its number and why.
+    `usual` is the patience with tools of a provider that say none; `tell` hears of each further
+    attempt, its number and why.
     """
 
     priority = 460
 
     def __init__(
-        self, *, roll: Callable[[], float] = random.random, tell: Tell | None = None
+        self,
+        *,
+        usual: Mapping[str, Patience] = MappingProxyType({}),
+        roll: Callable[[], float] = random.random,
+        tell: Tell | None = None,
     ) -> None:
+        self._usual = usual
         self._roll = roll
         self._tell = tell
         self._budgets: dict[str, Budget] = {}
 
     def link(self, inner: Handler) -> Handler:
         """A tool that does not ask for attempts passes by."""
+        usual = self._usual
 
         def run(call: Call) -> Coroutine[Any, Any, Output]:
-            patience = call.grant.spec.retry
-            if patience is None or patience.attempts < 2 or not _is_safe(call.grant.spec):
+            spec = call.grant.spec
+            patience = spec.retry or usual.get(spec.provider)
+            if patience is None or patience.attempts < 2 or not _is_safe(spec):
                 return inner(call)
             return self._tried(inner, call, patience)
 

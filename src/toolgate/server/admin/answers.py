@@ -360,6 +360,7 @@ class SourceHealth(Shape, kw_only=True):
     tools: int
     ok: bool
     problem: str
+    foreign: bool
 
 
 class HouseHealth(Shape, kw_only=True):

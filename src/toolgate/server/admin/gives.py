@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgate.server.admin import answers as shape
+from toolgate.server.admin import served
 from toolgate.server.answers import Call, Calls, Output, Report
 
 GIVES: Mapping[tuple[str, int, str], Any] = {
@@ -47,6 +48,12 @@ GIVES: Mapping[tuple[str, int, str], Any] = {
     ("tools", 0, "GET"): shape.Catalog,
     ("tools", 1, "GET"): dict[str, Any],
     ("export", 0, "GET"): shape.ExportedTools,
+    ("servers", 0, "GET"): served.McpServers,
+    ("servers", 1, "PUT"): served.McpServerPut,
+    ("servers", 1, "DELETE"): shape.Removed,
+    ("servers/test", 1, "POST"): served.McpServerTested,
+    ("servers/diff", 1, "GET"): served.McpServerWaiting,
+    ("servers/approve", 1, "POST"): served.McpServerApproved,
     ("reload", 0, "POST"): shape.Reloaded,
     ("health", 0, "GET"): shape.HouseHealth,
 }

@@ -8,7 +8,17 @@ import msgspec
 
 from toolgate.errors import InvalidRequest
 from toolgate.server import rights
-from toolgate.server.admin import health, keys, ledger, limits, people, records, rules, tools
+from toolgate.server.admin import (
+    health,
+    keys,
+    ledger,
+    limits,
+    people,
+    records,
+    rules,
+    servers,
+    tools,
+)
 from toolgate.server.admin.desk import (
     Desk,
     OfTenant,
@@ -110,6 +120,14 @@ ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
     ("tools", 0): {"GET": Route(tools.list_tools, tools.SomeTools)},
     ("tools", 1): {"GET": Route(tools.show_tool, Nothing, house=True)},
     ("export", 0): {"GET": Route(tools.export_tools, tools.Exported)},
+    ("servers", 0): {"GET": Route(servers.list_servers, Nothing, house=True)},
+    ("servers", 1): {
+        "PUT": Route(servers.put_server, servers.NewServer, house=True),
+        "DELETE": Route(servers.remove_server, Signed, house=True),
+    },
+    ("servers/test", 1): {"POST": Route(servers.try_server, Signed, house=True)},
+    ("servers/diff", 1): {"GET": Route(servers.show_waiting, Nothing, house=True)},
+    ("servers/approve", 1): {"POST": Route(servers.approve_tools, servers.Approved, house=True)},
     ("reload", 0): {"POST": Route(tools.reload, Signed, house=True)},
     ("health", 0): {"GET": Route(health.show_health, Nothing, house=True)},
 }
@@ -124,6 +142,8 @@ def template(head: str, names: int) -> str:
             return PREFIX + "tools/{+name}"
         case "policies", 1:
             return PREFIX + "policies/{name}"
+        case "servers" | "servers/test" | "servers/diff" | "servers/approve", 1:
+            return "/".join([PREFIX + "servers", "{name}", *head.split("/")[1:]])
         case "layers", 1:
             return PREFIX + "layers/{name}"
         case "roles", 1:

@@ -9,6 +9,7 @@ from toolgate.server.mcp.changes import Changes
 from toolgate.server.mcp.exchange import Back, Exchange, Peer
 from toolgate.server.mcp.faults import fault_of
 from toolgate.server.mcp.methods import Method, Methods
+from toolgate.server.mcp.others import Others
 from toolgate.server.mcp.rpc import Id, Message
 from toolgate.server.mcp.seal import Seal
 from toolgate.server.mcp.tasks import AFTER
@@ -31,8 +32,13 @@ class Answering:
         self.gate = gate
         self.changes = Changes(gate)
         self.listing = listing.Listing()
+        self.others = Others(gate)
         self.methods = Methods(
-            self.listing, Seal(gate.secret), expose_tools=expose_tools, task_after=task_after
+            self.listing,
+            Seal(gate.secret),
+            self.others,
+            expose_tools=expose_tools,
+            task_after=task_after,
         )
 
     async def close(self, patience: float) -> None:

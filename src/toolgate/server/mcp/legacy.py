@@ -24,6 +24,8 @@ SESSION = b"mcp-session-id"
 LAST = b"last-event-id"
 _RETRY = b"retry: 1000\n"
 _SSE = b"text/event-stream"
+# What may have something to say, or to ask, before it is answered.
+_MAY_ASK = frozenset({"tools/call", "resources/read", "prompts/get"})
 
 
 class Legacy:
@@ -60,7 +62,7 @@ class Legacy:
         elif not message.is_request:
             self._talk.noted(message, session)
             await _reply(send, 202, b"")
-        elif message.method == "tools/call" and _SSE in headers.get(b"accept", b""):
+        elif message.method in _MAY_ASK and _SSE in headers.get(b"accept", b""):
             await self._streamed(message, session, send)
         else:
             body = await self._talk.answer(message, session, sse.Stream(""))

@@ -32,11 +32,23 @@ class ToolLine:
         """What the client said it takes."""
         return self._exchange.peer.capabilities
 
-    def progress(self, done: float, total: float | None, message: str) -> None:
-        """Only where the client has named a token for it."""
+    @property
+    def wants_progress(self) -> bool:
+        """Whether the client has named a token for it."""
         token = self._exchange.meta.get("progressToken")
-        if type(token) is not str and type(token) is not int:
+        return type(token) is str or type(token) is int
+
+    @property
+    def log_level(self) -> str:
+        """What is no level is none that is wanted."""
+        wanted = self._exchange.log_level
+        return wanted if wanted in LEVELS else ""
+
+    def progress(self, done: float, total: float | None, message: str) -> None:
+        """Only where the client wants it."""
+        if not self.wants_progress:
             return
+        token = self._exchange.meta["progressToken"]
         told: dict[str, Any] = {"progressToken": token, "progress": done}
         if total is not None:
             told["total"] = total
@@ -46,9 +58,9 @@ class ToolLine:
 
     def log(self, level: str, message: Any) -> None:
         """Only from the level on that the client wants."""
-        wanted = self._exchange.log_level
-        # What is no level is none that is wanted: a client's odd word must not fail a tool.
-        if wanted not in LEVELS or level not in LEVELS:
+        wanted = self.log_level
+        # A client's odd word must not fail a tool.
+        if not wanted or level not in LEVELS:
             return
         if LEVELS.index(level) >= LEVELS.index(wanted):
             told = {"level": level, "logger": "toolgate.tool", "data": message}

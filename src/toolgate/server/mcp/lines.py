@@ -43,6 +43,8 @@ class Lines:
         self._out = _Out(write)
         # Of the older revision: what `initialize` agreed on.
         self._session: Session | None = None
+        # Ends what it hears beside its answers.
+        self._leave: Callable[[], None] = lambda: None
         self._running: dict[str | int, asyncio.Task[Any]] = {}
         self._talk = Talk(answering)
         self._listeners = Listeners(answering)
@@ -67,6 +69,7 @@ class Lines:
                 stop.cancel()
         if self._running:
             await asyncio.wait(self._running.values())
+        self._leave()
 
     def _take(self, line: bytes) -> None:
         try:
@@ -106,7 +109,8 @@ class Lines:
                 self._session = Session("", peer)
                 self._session.beside = self._out
                 self._out.put(rpc.result(message.id, self._talk.welcome(peer)))
-                await self._talk.listen(self._session)
+                self._leave()
+                self._leave = await self._talk.listen(self._session)
             elif self._session is None:
                 fault = Fault(rpc.INVALID_REQUEST, "Begin with `initialize`, or send '_meta'.")
                 self._fault(message.id, fault)

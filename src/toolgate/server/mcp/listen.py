@@ -1,19 +1,49 @@
 """`subscriptions/listen`: an answer that stays open and tells what has changed."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any, cast
 
 from toolgate.server.body import Receive
-from toolgate.server.mcp import revision, rpc, sse
+from toolgate.server.mcp import own, revision, rpc, sse
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.exchange import Exchange, Peer
-from toolgate.server.mcp.resources import OWN
+from toolgate.server.mcp.hearing import MOST, PROMPTS, RESOURCES, UPDATED, Hearing
 from toolgate.server.mcp.rpc import Fault, Message
 from toolgate.server.mcp.task import Task
 
-_MOST_URIS = 256
+# What is told of a list, and how a client asks for it.
+_FLAGS = {
+    "tools/list_changed": "toolsListChanged",
+    RESOURCES: "resourcesListChanged",
+    PROMPTS: "promptsListChanged",
+}
+_URIS = "resourceSubscriptions"
+
+
+class _Subscription:
+    """One of them: what it is told of, and where."""
+
+    def __init__(self, id_: rpc.Id, stream: sse.Stream, heard: dict[str, Any]) -> None:
+        self.meta = {revision.SUBSCRIPTION: id_}
+        self.heard = heard
+        self._stream = stream
+
+    def tell(self, method: str, params: dict[str, Any]) -> None:
+        """Whatever it is."""
+        known = {"_meta": params.get("_meta", {}) | self.meta}
+        self._stream.put(rpc.notification(f"notifications/{method}", params | known))
+
+    def tell_wanted(self, method: str, params: dict[str, Any]) -> None:
+        """Of lists only those that were asked for."""
+        flag = _FLAGS.get(method)
+        if flag is None or self.heard.get(flag):
+            self.tell(method, params)
+
+    def told(self, task: Task) -> None:
+        """How a task stands."""
+        self.tell("tasks", task.shown())
 
 
 class Listeners:
@@ -23,6 +53,8 @@ class Listeners:
         self._gate = answering.gate
         self._changes = answering.changes
         self._tasks = answering.methods.tasks
+        self._others = answering.others
+        self._resources = answering.methods.resources
         self._open: dict[sse.Stream, bytes] = {}
 
     def close(self) -> None:
@@ -44,8 +76,7 @@ class Listeners:
     @asynccontextmanager
     async def heard(self, message: Message, peer: Peer, stream: sse.Stream) -> AsyncGenerator[None]:
         """As long as this is open, the stream is told."""
-        meta = {revision.SUBSCRIPTION: message.id}
-        exchange = Exchange(self._gate, peer, message.method, message.params, meta)
+        exchange = Exchange(self._gate, peer, message.method, message.params, {})
         try:
             wanted, tasks = self._wanted(message, peer)
         except Fault as error:
@@ -53,40 +84,30 @@ class Listeners:
             stream.close()
             yield
             return
-        heard, uris = _honoured(wanted, exchange)
+        heard, uris = self._honoured(wanted, exchange)
         if tasks:
             heard["taskIds"] = [one.id for one in tasks]
-
-        def tell(method: str, params: dict[str, Any]) -> None:
-            known = {"_meta": params.get("_meta", {}) | meta}
-            stream.put(rpc.notification(f"notifications/{method}", params | known))
-
-        def told(task: Task) -> None:
-            tell("tasks", task.shown())
+        one = _Subscription(message.id, stream, heard)
 
         def changed() -> None:
-            if heard.get("toolsListChanged"):
-                tell("tools/list_changed", {})
-            if heard.get("resourcesListChanged"):
-                tell("resources/list_changed", {})
+            for method in _FLAGS:
+                one.tell_wanted(method, {})
             for uri in uris:
-                tell("resources/updated", {"uri": uri})
+                one.tell(UPDATED, {"uri": uri})
 
-        tell("subscriptions/acknowledged", {"notifications": heard})
-        leave = await self._changes.listen(peer.caller, changed, stream.close)
-        over = {"resultType": "complete", "_meta": meta}
-        self._open[stream] = rpc.result(message.id, over)
-        try:
-            for one in tasks:
-                one.listeners.add(told)
-                # It may have changed since its client looked.
-                told(one)
+        with ExitStack() as leaving:
+            hearing = Hearing(self._others, peer.caller, one.tell_wanted)
+            leaving.callback(hearing.close)
+            watched = await self._watched(wanted, exchange, hearing)
+            if watched:
+                heard[_URIS] = [*uris, *watched]
+            one.tell("subscriptions/acknowledged", {"notifications": heard})
+            leaving.callback(await self._changes.listen(peer.caller, changed, stream.close))
+            over = {"resultType": "complete", "_meta": one.meta}
+            self._open[stream] = rpc.result(message.id, over)
+            leaving.callback(self._open.pop, stream)
+            leaving.callback(_followed(tasks, one))
             yield
-        finally:
-            del self._open[stream]
-            leave()
-            for one in tasks:
-                one.listeners.discard(told)
 
     def _wanted(self, message: Message, peer: Peer) -> tuple[dict[str, Any], list[Task]]:
         wanted: object = message.params.get("notifications")
@@ -100,18 +121,47 @@ class Listeners:
             raise Fault(rpc.INVALID_PARAMS, "'taskIds' is a list of tasks.")
         return found, [] if ids is None else self._tasks.of(peer, cast("list[Any]", ids))
 
+    def _honoured(
+        self, wanted: dict[str, Any], exchange: Exchange
+    ) -> tuple[dict[str, Any], list[str]]:
+        """What of it is told here. Prompts are others': without any, nobody is promised to hear."""
+        names = [name for name in _FLAGS.values() if wanted.get(name) is True]
+        if not self._others.are_there:
+            names = [name for name in names if name != _FLAGS[PROMPTS]]
+        heard: dict[str, Any] = dict.fromkeys(names, True)
+        mine = own.uris(exchange)
+        uris = [uri for uri in _uris(wanted) if uri in mine]
+        if uris:
+            heard[_URIS] = uris
+        return heard, uris
 
-def _honoured(wanted: dict[str, Any], exchange: Exchange) -> tuple[dict[str, Any], list[str]]:
-    """What of it is told here. Prompts never change, so nobody is promised to hear of that."""
-    heard: dict[str, Any] = {
-        name: True
-        for name in ("toolsListChanged", "resourcesListChanged")
-        if wanted.get(name) is True
-    }
-    given = wanted.get("resourceSubscriptions")
-    asked = cast("list[Any]", given)[:_MOST_URIS] if isinstance(given, list) else []
-    own = {one.template.replace("{id}", one.own(exchange)) for one in OWN}
-    uris = [uri for uri in asked if uri in own]
-    if uris:
-        heard["resourceSubscriptions"] = uris
-    return heard, uris
+    async def _watched(
+        self, wanted: dict[str, Any], exchange: Exchange, hearing: Hearing
+    ) -> list[str]:
+        """Resources of other servers that the caller may read, and that are told of."""
+        found: list[str] = []
+        for uri in _uris(wanted) if self._others.are_there else ():
+            share = await self._resources.place(exchange, uri)
+            if share is not None and await hearing.watch(share, uri):
+                found.append(uri)
+        return found
+
+
+def _followed(tasks: list[Task], one: _Subscription) -> Callable[[], None]:
+    """Told of from now on, until what comes back is called."""
+    for task in tasks:
+        task.listeners.add(one.told)
+        # It may have changed since its client looked.
+        one.told(task)
+
+    def leave() -> None:
+        for task in tasks:
+            task.listeners.discard(one.told)
+
+    return leave
+
+
+def _uris(wanted: dict[str, Any]) -> list[str]:
+    given = wanted.get(_URIS)
+    asked = cast("list[Any]", given)[:MOST] if isinstance(given, list) else []
+    return list(dict.fromkeys(uri for uri in asked if type(uri) is str))

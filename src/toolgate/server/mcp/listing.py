@@ -1,6 +1,5 @@
 """`tools/list`: exactly what the caller may call, written once for each tool and each list."""
 
-import base64
 from bisect import bisect_right
 from collections import OrderedDict
 from typing import Any, NamedTuple
@@ -9,7 +8,8 @@ import orjson
 
 from toolgate.catalog.snapshot import Snapshot
 from toolgate.server.mcp import revision
-from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, Id, Params
+from toolgate.server.mcp.paging import after_of, cursor_of
+from toolgate.server.mcp.rpc import Id, Params
 from toolgate.spec.export import mcp
 from toolgate.spec.names import for_model
 from toolgate.spec.tool import ToolSpec
@@ -58,7 +58,7 @@ class Listing:
     def page(self, specs: tuple[ToolSpec, ...], params: Params) -> tuple[bytes, str | None]:
         """The tools of one page as a JSON list, and the cursor of the next."""
         # By name: what comes or goes meanwhile moves no other tool from one page to the next.
-        after = _after(params.get("cursor"))
+        after = after_of(params.get("cursor"))
         start = bisect_right(specs, after, key=_name) if after else 0
         key = (id(specs), start)
         kept = self._pages.get(key)
@@ -72,7 +72,7 @@ class Listing:
             if len(self._pages) > _MOST_LISTS:
                 self._pages.popitem(last=False)
         last = start + PAGE - 1
-        return raw, _cursor(specs[last].name) if last + 1 < len(specs) else None
+        return raw, cursor_of(specs[last].name) if last + 1 < len(specs) else None
 
     def meant(self, snapshot: Snapshot, name: str) -> str | None:
         """The tool that a list showed under this name, where that is not its own."""
@@ -105,23 +105,3 @@ def answer(
 
 def _name(spec: ToolSpec) -> str:
     return spec.name
-
-
-def _cursor(name: str) -> str:
-    return base64.urlsafe_b64encode(b"after:" + name.encode()).decode()
-
-
-def _after(cursor: Any) -> str:
-    if cursor is None:
-        return ""
-    try:
-        mark, _, name = base64.b64decode(cursor, altchars=b"-_", validate=True).partition(b":")
-        if mark != b"after" or not name:
-            raise _no_cursor()
-        return name.decode()
-    except (TypeError, ValueError):
-        raise _no_cursor() from None
-
-
-def _no_cursor() -> Fault:
-    return Fault(INVALID_PARAMS, "This cursor leads nowhere; list without one from the start.")

@@ -3,10 +3,14 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from toolgate.server.mcp import resources, revision
+from toolgate.server.mcp import revision
 from toolgate.server.mcp.answers import stamped
+from toolgate.server.mcp.completion import Completion
 from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.listing import TTL_MS, Listing
+from toolgate.server.mcp.others import Others
+from toolgate.server.mcp.prompts import Prompts
+from toolgate.server.mcp.resources import Resources
 from toolgate.server.mcp.rpc import METHOD_NOT_FOUND, Fault
 from toolgate.server.mcp.seal import Seal
 from toolgate.server.mcp.tasks import AFTER, DECLARED, METHODS, Tasks, takes_tasks
@@ -24,22 +28,33 @@ class Methods:
     """
 
     def __init__(
-        self, listing: Listing, seal: Seal, *, expose_tools: bool = True, task_after: float = AFTER
+        self,
+        listing: Listing,
+        seal: Seal,
+        others: Others,
+        *,
+        expose_tools: bool = True,
+        task_after: float = AFTER,
     ) -> None:
         self._exposes = expose_tools
+        self._others = others
         self.calls = Calls(listing, seal)
         self.tasks = Tasks(self.calls, after=task_after)
+        self.resources = Resources(self.calls, others)
+        prompts = Prompts(self.calls, others)
+        completion = Completion(self.resources, prompts)
         self._table: Mapping[str, Method] = {
             "tools/call": self._called,
             "tasks/get": _modern(self.tasks.get),
             "tasks/update": _modern(self.tasks.update),
             "tasks/cancel": _modern(self.tasks.cancel),
             "server/discover": self._discovered,
-            "resources/list": _resources,
-            "resources/templates/list": _templates,
-            "resources/read": _read,
-            "prompts/list": _prompts,
-            "completion/complete": _completed,
+            "resources/list": _cacheable(self.resources.listed),
+            "resources/templates/list": _cacheable(self.resources.templates),
+            "resources/read": _cacheable(self.resources.read),
+            "prompts/list": _cacheable(prompts.listed),
+            "prompts/get": _whole(prompts.get),
+            "completion/complete": _whole(completion.complete),
         }
 
     @property
@@ -49,7 +64,8 @@ class Methods:
         return {
             **tools,
             "resources": {"listChanged": True, "subscribe": True},
-            "prompts": {},
+            # Without another server there are none, and never will be.
+            "prompts": {"listChanged": True} if self._others.are_there else {},
             "completions": {},
             "logging": {},
         }
@@ -103,27 +119,27 @@ def _modern(method: Method) -> Method:
     return answered
 
 
-def _cacheable(exchange: Exchange, result: dict[str, Any]) -> dict[str, Any]:
-    if exchange.peer.is_modern:
-        result |= {"ttlMs": TTL_MS, "cacheScope": "private"}
-    return stamped(result, modern=exchange.peer.is_modern)
+def _cacheable(method: Method) -> Method:
+    """What a client may keep, which is nothing: what can be had may be another in a moment."""
+
+    async def answered(exchange: Exchange) -> dict[str, Any]:
+        result = await method(exchange)
+        if exchange.peer.is_modern and "resultType" not in result:
+            result |= {"ttlMs": TTL_MS, "cacheScope": "private"}
+        return _told(exchange, result)
+
+    return answered
 
 
-async def _resources(exchange: Exchange) -> dict[str, Any]:
-    return _cacheable(exchange, {"resources": await resources.listed(exchange)})
+def _whole(method: Method) -> Method:
+    async def answered(exchange: Exchange) -> dict[str, Any]:
+        return _told(exchange, await method(exchange))
+
+    return answered
 
 
-async def _templates(exchange: Exchange) -> dict[str, Any]:
-    return _cacheable(exchange, {"resourceTemplates": await resources.templates(exchange)})
-
-
-async def _read(exchange: Exchange) -> dict[str, Any]:
-    return _cacheable(exchange, await resources.read(exchange))
-
-
-async def _prompts(exchange: Exchange) -> dict[str, Any]:
-    return _cacheable(exchange, {"prompts": []})
-
-
-async def _completed(exchange: Exchange) -> dict[str, Any]:
-    return stamped(resources.completed(exchange), modern=exchange.peer.is_modern)
+def _told(exchange: Exchange, result: dict[str, Any]) -> dict[str, Any]:
+    """Stamped, but for a question to the client: that is no result yet."""
+    if "resultType" in result:
+        return result
+    return stamped(result, result.pop("_meta", None), modern=exchange.peer.is_modern)

@@ -1,191 +1,131 @@
-"""Resources: who has which tools, large outputs, and pure tools that say where they can be read.
+"""Resources: the house's own, pure tools that say where they can be read, and those of others.
 
 All of it under the gate: what a caller may not call it cannot read either.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, cast
 from urllib.parse import unquote
 
 import orjson
 
 from toolgate.call import Output
-from toolgate.errors import CallRefused, ToolgateError
+from toolgate.errors import ToolError
+from toolgate.server.mcp import own, revision
 from toolgate.server.mcp.answers import is_content
 from toolgate.server.mcp.exchange import Exchange
-from toolgate.server.mcp.line import ToolLine
-from toolgate.server.mcp.rpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Fault, mapping, text
-from toolgate.spec.export import export
+from toolgate.server.mcp.others import Others, Share, offered, said
+from toolgate.server.mcp.own import missing
+from toolgate.server.mcp.paging import Item, paged
+from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, text
+from toolgate.server.mcp.tools import Calls
 from toolgate.spec.tool import Resource, ToolSpec
+from toolgate.upstreams.upstream import Json, Kind
 
-_JSON = "application/json"
-_OUTPUTS = "toolgate://outputs/"
-_READ_OUTPUT = "read_output"
-# More than this is read in pieces, by the tool.
-_MOST_OUTPUT = 1_000_000
-_PIECE = 100_000
-_MOST_ID = 200
-
-
-class _Own(NamedTuple):
-    """One of the house's own: whose id stands in it, and what it tells."""
-
-    template: str
-    name: str
-    about: str
-    own: Callable[[Exchange], str]
-    read: Callable[[Exchange], Awaitable[Any]]
+# In `_meta`: which server is meant, where two have the same URI.
+SERVER = "toolgate/server"
+# Of another server's resource, which nobody can read in pieces.
+_MOST = 16 * 1024 * 1024
+_EXPRESSION = re.compile(r"\{[^{}]*\}")
 
 
-async def _available(exchange: Exchange) -> Any:
-    gate, caller = exchange.gate.gate, exchange.peer.caller
-    lacking = [spec for spec, _verdict in await gate.unavailable(caller)]
-    specs = sorted([*await gate.listing(caller), *lacking], key=lambda spec: spec.name)
-    return {"tenant": caller.tenant, "tools": [_brief(spec) for spec in specs]}
+class Resources:
+    """What can be read, and by whom."""
+
+    def __init__(self, calls: Calls, others: Others) -> None:
+        self._calls = calls
+        self._others = others
+
+    async def listed(self, exchange: Exchange) -> dict[str, Any]:
+        """A page of what can be read as it stands."""
+        mine = _first(own.listed(exchange))
+        for spec, resource in await _readable(exchange):
+            if not resource.names:
+                shown = {"uri": resource.uri, **_shown(spec, resource)}
+                mine.append(Item(f"\0~{spec.name}", shown))
+        items = await self._items(exchange, Kind.RESOURCES, "uri", mine)
+        return paged("resources", items, exchange.params)
+
+    async def templates(self, exchange: Exchange) -> dict[str, Any]:
+        """A page of what can be read once the names in it are filled in."""
+        mine = _first(own.templates())
+        for spec, resource in await _readable(exchange):
+            if resource.names:
+                shown = {"uriTemplate": resource.uri, **_shown(spec, resource)}
+                mine.append(Item(f"\0~{spec.name}", shown))
+        items = await self._items(exchange, Kind.TEMPLATES, "uriTemplate", mine)
+        return paged("resourceTemplates", items, exchange.params)
+
+    async def read(self, exchange: Exchange) -> dict[str, Any]:
+        """The contents of one; what the caller may not see is not there."""
+        uri = text(exchange.params, "uri")
+        found = await own.read(exchange, uri)
+        if found is not None:
+            return found
+        for spec, resource in await _readable(exchange):
+            args = _matched(resource, uri)
+            if args is not None:
+                finish = partial(_contents, uri, resource)
+                return await self._calls.standing(exchange, spec, dict(args), finish)
+        share = await self.place(exchange, uri)
+        if share is None:
+            raise missing(exchange, uri)
+        passed = partial(_passed, uri)
+        return await self._calls.standing(exchange, share.spec, {"uri": uri}, passed)
+
+    async def check(self, exchange: Exchange) -> tuple[str, Share | None]:
+        """A URI that this caller can read, and the server that has it, where we do not."""
+        uri = text(exchange.params, "uri")
+        if uri in own.uris(exchange):
+            return uri, None
+        readable = await _readable(exchange)
+        if any(_matched(resource, uri) is not None for _spec, resource in readable):
+            return uri, None
+        share = await self.place(exchange, uri)
+        if share is None:
+            raise missing(exchange, uri)
+        return uri, share
+
+    async def place(
+        self, exchange: Exchange, uri: str, *, is_template: bool = False
+    ) -> Share | None:
+        """The server that has it: the first by name that lists it, or whose template it fits; else
+        the only one that there is for this caller.
+        """
+        if uri.startswith(own.SCHEMES):
+            return None
+        shares = await self._others.shares(exchange.peer.caller, Kind.RESOURCES)
+        named = exchange.meta.get(SERVER)
+        if named is not None:
+            return next((one for one in shares if one.server == named), None)
+        if not is_template:
+            for share, listed in await offered(shares, Kind.RESOURCES):
+                if any(said(one, "uri") == uri for one in listed):
+                    return share
+        for share, listed in await offered(shares, Kind.TEMPLATES):
+            if any(_fits(said(one, "uriTemplate"), uri) for one in listed):
+                return share
+        return shares[0] if len(shares) == 1 else None
+
+    async def _items(
+        self, exchange: Exchange, kind: Kind, name: str, mine: Sequence[Item]
+    ) -> list[Item]:
+        """Ours, then those of others by server and URI. Of one that two have, the first is it."""
+        items = {one.shown[name]: one for one in mine}
+        shares = await self._others.shares(exchange.peer.caller, Kind.RESOURCES)
+        for share, listed in await offered(shares, kind):
+            for one in listed:
+                uri = said(one, name)
+                if uri and not uri.startswith(own.SCHEMES) and uri not in items:
+                    items[uri] = Item(f"{share.server}\0{uri}", one)
+        return sorted(items.values(), key=lambda item: item.key)
 
 
-async def _enabled(exchange: Exchange) -> Any:
-    caller = exchange.peer.caller
-    specs = await exchange.gate.discover(caller)
-    return {"agent": caller.agent, "tools": export(specs, "mcp")}
-
-
-async def _unavailable(exchange: Exchange) -> Any:
-    caller = exchange.peer.caller
-    found = await exchange.gate.gate.unavailable(caller)
-    return {
-        "agent": caller.agent,
-        "tools": [
-            _brief(spec) | {"phase": verdict.phase, "reason": verdict.reason}
-            for spec, verdict in found
-        ],
-    }
-
-
-def _brief(spec: ToolSpec) -> dict[str, Any]:
-    return {"name": spec.name, "description": spec.description}
-
-
-def _tenant(exchange: Exchange) -> str:
-    return exchange.peer.caller.tenant
-
-
-def _agent(exchange: Exchange) -> str:
-    return exchange.peer.caller.agent
-
-
-OWN = (
-    _Own(
-        "focal://tools/tenant/{id}/available",
-        "tools-available",
-        "The tools that the tenant has, whatever its agents may do.",
-        _tenant,
-        _available,
-    ),
-    _Own(
-        "focal://tools/agent/{id}/enabled",
-        "tools-enabled",
-        "The tools that the agent may call.",
-        _agent,
-        _enabled,
-    ),
-    _Own(
-        "focal://tools/agent/{id}/unavailable",
-        "tools-unavailable",
-        "The tools that the tenant has and the agent lacks, and why.",
-        _agent,
-        _unavailable,
-    ),
-)
-
-
-async def listed(exchange: Exchange) -> list[dict[str, Any]]:
-    """What can be read as it stands."""
-    found: list[dict[str, Any]] = [
-        {
-            "uri": one.template.replace("{id}", one.own(exchange)),
-            "name": one.name,
-            "description": one.about,
-            "mimeType": _JSON,
-        }
-        for one in OWN
-        if one.own(exchange)
-    ]
-    for spec, resource in await _readable(exchange):
-        if not resource.names:
-            found.append({"uri": resource.uri, **_shown(spec, resource)})
-    return found
-
-
-async def templates(exchange: Exchange) -> list[dict[str, Any]]:
-    """What can be read once the names in it are filled in."""
-    found: list[dict[str, Any]] = [
-        {
-            "uriTemplate": one.template,
-            "name": one.name,
-            "description": one.about,
-            "mimeType": _JSON,
-        }
-        for one in OWN
-    ]
-    found.append(
-        {
-            "uriTemplate": f"{_OUTPUTS}{{reference}}",
-            "name": "output",
-            "description": "An output that was too large to be answered at once.",
-        }
-    )
-    for spec, resource in await _readable(exchange):
-        if resource.names:
-            found.append({"uriTemplate": resource.uri, **_shown(spec, resource)})
-    return found
-
-
-async def read(exchange: Exchange) -> dict[str, Any]:
-    """The contents of one; what the caller may not see is not there."""
-    uri = text(exchange.params, "uri")
-    for one in OWN:
-        own = one.own(exchange)
-        if own and uri == one.template.replace("{id}", own):
-            raw = orjson.dumps(await one.read(exchange)).decode()
-            return {"contents": [{"uri": uri, "mimeType": _JSON, "text": raw}]}
-    if uri.startswith(_OUTPUTS):
-        return await _output(exchange, uri)
-    for spec, resource in await _readable(exchange):
-        args = _matched(resource, uri)
-        if args is not None:
-            return await _called(exchange, uri, spec, resource, args)
-    raise missing(exchange, uri)
-
-
-async def check(exchange: Exchange) -> str:
-    """A URI that this caller can read."""
-    uri = text(exchange.params, "uri")
-    if any(uri == one["uri"] for one in await listed(exchange)):
-        return uri
-    if any(_matched(resource, uri) is not None for _spec, resource in await _readable(exchange)):
-        return uri
-    raise missing(exchange, uri)
-
-
-def completed(exchange: Exchange) -> dict[str, Any]:
-    """What an argument of a template can be: of our own, the caller's own ids."""
-    ref, argument = mapping(exchange.params, "ref"), mapping(exchange.params, "argument")
-    given = argument.get("value")
-    typed = given if type(given) is str else ""
-    values = [
-        one.own(exchange)
-        for one in OWN
-        if ref.get("uri") == one.template and one.own(exchange).startswith(typed)
-    ]
-    return {"completion": {"values": [one for one in values if one], "hasMore": False}}
-
-
-def missing(exchange: Exchange, uri: str) -> Fault:
-    """Not there, or not for this caller: nobody can tell which."""
-    code = INVALID_PARAMS if exchange.peer.is_modern else RESOURCE_NOT_FOUND
-    return Fault(code, "There is no such resource; resources/list names them.", {"uri": uri})
+def _first(shown: Sequence[Json]) -> list[Item]:
+    """In this order, before all others."""
+    return [Item(f"\0{number}", one) for number, one in enumerate(shown)]
 
 
 async def _readable(exchange: Exchange) -> list[tuple[ToolSpec, Resource]]:
@@ -210,56 +150,80 @@ def _matched(resource: Resource, uri: str) -> dict[str, str] | None:
     return dict(zip(resource.names, values, strict=True))
 
 
-async def _called(
-    exchange: Exchange, uri: str, spec: ToolSpec, resource: Resource, args: Mapping[str, str]
+def _fits(template: str, uri: str) -> bool:
+    """Whether a URI can be of a template: what stands between its names is there, in order. Which
+    values they may have its server knows.
+    """
+    if template == uri:
+        return True
+    first, *rest = _EXPRESSION.split(template)
+    if not rest or not first or not uri.startswith(first):
+        return False
+    at = len(first)
+    for part in rest[:-1]:
+        found = uri.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(uri) - len(rest[-1]) >= at and uri.endswith(rest[-1])
+
+
+async def _contents(
+    uri: str, resource: Resource, _exchange: Exchange, output: Output
 ) -> dict[str, Any]:
-    output = await _ran(exchange, spec.name, dict(args))
+    """What one of our own tools returned."""
     if output.error is not None:
-        raise Fault(INVALID_PARAMS, output.to_human(), {"uri": uri})
+        raise failed(output, uri)
     data: Any = output.data
     if is_content(data):
         held = [block["resource"] for block in data["content"] if block["type"] == "resource"]
         if held:
             return {"contents": held}
     raw = data if type(data) is str else orjson.dumps(data).decode()
-    kind = resource.media_type or ("text/plain" if type(data) is str else _JSON)
+    kind = resource.media_type or ("text/plain" if type(data) is str else own.JSON)
     return {"contents": [{"uri": uri, "mimeType": kind, "text": raw}]}
 
 
-async def _ran(exchange: Exchange, tool: str, args: dict[str, Any]) -> Output:
-    try:
-        return await exchange.gate.call(
-            tool, args, caller=exchange.peer.caller, line=ToolLine(exchange, {})
-        )
-    except CallRefused as error:
-        raise refused(error) from None
+async def _passed(uri: str, exchange: Exchange, output: Output) -> dict[str, Any]:
+    """What another server sent, as it sent it."""
+    if output.error is not None:
+        if output.error.code == ToolError.code:
+            # Its own word: to that server it is not there, or not to be had.
+            raise missing(exchange, uri, output.error.message)
+        raise failed(output, uri)
+    return whole(await unpacked(exchange, uri, output), "contents")
 
 
-def refused(error: ToolgateError) -> Fault:
-    """A refusal where only a fault can tell it."""
-    return Fault(INVALID_PARAMS, error.message, {"code": error.code})
+async def unpacked(exchange: Exchange, of: str, output: Output) -> Any:
+    """The result; also where it was too large to be answered at once."""
+    data: Any = output.data
+    if type(data) is dict and "read_with" in data:
+        reference = cast("dict[str, Any]", data)["reference"]
+        _kind, raw = await own.output(exchange, of, reference, _MOST)
+        return orjson.loads(raw)
+    return cast("Any", data)
 
 
-async def _output(exchange: Exchange, uri: str) -> dict[str, Any]:
-    reference = uri.removeprefix(_OUTPUTS)
-    if not 0 < len(reference) <= _MOST_ID:
-        raise missing(exchange, uri)
-    parts: list[str] = []
-    kind, offset = "text/plain", 0
-    while True:
-        args = {"reference": reference, "offset": offset, "length": _PIECE}
-        output = await _ran(exchange, _READ_OUTPUT, args)
-        if output.error is not None:
-            raise missing(exchange, uri)
-        piece = output.data
-        parts.append(piece["text"])
-        kind, following = piece["media_type"], piece["next"]
-        if piece["size"] > _MOST_OUTPUT:
-            raise Fault(
-                INVALID_PARAMS,
-                f"This output has {piece['size']:,} bytes: read it in pieces with {_READ_OUTPUT}.",
-                {"uri": uri},
-            )
-        if following is None:
-            return {"contents": [{"uri": uri, "mimeType": kind, "text": "".join(parts)}]}
-        offset = following
+def whole(data: Any, *names: str) -> dict[str, Any]:
+    """What belongs into our own result: what the server says of itself there does not."""
+    sent = cast("Json", data) if type(data) is dict else {}
+    if type(sent.get(names[0])) is not list:
+        raise Fault(INVALID_PARAMS, "The server behind it sent something else than was asked for.")
+    found = {name: sent[name] for name in names if name in sent}
+    meta = sent.get("_meta")
+    if type(meta) is dict:
+        told = dict(cast("Json", meta))
+        told.pop(revision.SERVER, None)
+        if told:
+            found["_meta"] = told
+    return found
+
+
+def failed(output: Output, of: str) -> Fault:
+    """A call without a result, where only a fault can tell it."""
+    assert output.error is not None  # noqa: S101  its callers have looked
+    told: dict[str, Any] = {"code": output.error.code, "uri": of}
+    approval = output.error.details.get("approval_id")
+    if approval is not None:
+        told["approval_id"] = approval
+    return Fault(INVALID_PARAMS, output.to_human(), told)

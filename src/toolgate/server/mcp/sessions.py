@@ -11,6 +11,7 @@ from typing import Any
 from toolgate import clock
 from toolgate.errors import Overloaded
 from toolgate.server.mcp.exchange import Peer
+from toolgate.server.mcp.hearing import Hearing
 from toolgate.server.mcp.rpc import INTERNAL_ERROR, Fault, Message, Params, request
 from toolgate.server.mcp.sse import Stream
 
@@ -30,6 +31,8 @@ class Session:
         self.peer = peer
         self.log_level = ""
         self.subscribed: set[str] = set()
+        # What it hears of other servers, while it listens.
+        self.hearing: Hearing | None = None
         self.seen_ns = clock.monotonic_ns()
         # What it asked for and waits for, by the ids that it gave, and whether that can be ended.
         self.running: dict[str | int, tuple[asyncio.Task[Any], bool]] = {}

@@ -1,19 +1,24 @@
 """A session of the older revision, whatever carries it."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from toolgate.call import Caller
-from toolgate.server.mcp import resources, revision, rpc
+from toolgate.server.mcp import revision, rpc
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.exchange import Exchange, Peer
+from toolgate.server.mcp.hearing import MOST, PROMPTS, RESOURCES, UPDATED, Hearing, tells
 from toolgate.server.mcp.line import LEVELS
 from toolgate.server.mcp.methods import Method
+from toolgate.server.mcp.resources import Resources
 from toolgate.server.mcp.rpc import Fault, Message
 from toolgate.server.mcp.sessions import Session
 from toolgate.server.mcp.sse import Stream
 from toolgate.tenancy.keys import Key
+
+_SUBSCRIBE = "resources/subscribe"
 
 
 class Talk:
@@ -38,6 +43,7 @@ class Talk:
 
     async def answer(self, message: Message, session: Session, stream: Stream) -> bytes:
         """The answer to a request; what is told and asked on the way goes by its stream."""
+        more = _of(session, self._answering.methods.resources)
         task = asyncio.current_task()
         assert task is not None and message.id is not None  # noqa: S101, PT018  both are there
         session.running[message.id] = task, self._answering.changes_nothing(message)
@@ -51,7 +57,7 @@ class Talk:
                 Way(session, stream),
                 session.log_level,
             )
-            _status, body = await self._answering.answer(exchange, message.id, _of(session))
+            _status, body = await self._answering.answer(exchange, message.id, more)
         except Fault as error:
             return rpc.fault(message.id, error)
         except asyncio.CancelledError:
@@ -76,16 +82,44 @@ class Talk:
         called.
         """
 
-        def changed() -> None:
-            for method in ("tools/list_changed", "resources/list_changed"):
-                session.beside.put(rpc.notification(f"notifications/{method}", {}))
-            for uri in sorted(session.subscribed):
-                told = rpc.notification("notifications/resources/updated", {"uri": uri})
-                session.beside.put(told)
+        peer, others = session.peer, self._answering.others
 
-        return await self._answering.changes.listen(
-            session.peer.caller, changed, session.beside.close
-        )
+        def tell(method: str, params: dict[str, Any]) -> None:
+            session.beside.put(rpc.notification(f"notifications/{method}", params))
+
+        def changed() -> None:
+            tell("tools/list_changed", {})
+            tell(RESOURCES, {})
+            if others.are_there:
+                tell(PROMPTS, {})
+            # Others tell of theirs themselves.
+            for uri in sorted(session.subscribed - hearing.watched):
+                tell(UPDATED, {"uri": uri})
+
+        hearing = session.hearing = Hearing(others, peer.caller, tell)
+        end = await self._answering.changes.listen(peer.caller, changed, session.beside.close)
+
+        def leave() -> None:
+            hearing.close()
+            session.hearing = None
+            end()
+
+        try:
+            await self._again(session, hearing)
+        except BaseException:
+            leave()
+            raise
+        return leave
+
+    async def _again(self, session: Session, hearing: Hearing) -> None:
+        """What it subscribed to before it listened."""
+        for uri in sorted(session.subscribed):
+            params = {"uri": uri}
+            exchange = Exchange(self._answering.gate, session.peer, _SUBSCRIBE, params, {})
+            with contextlib.suppress(Fault):
+                _uri, share = await self._answering.methods.resources.check(exchange)
+                if share is not None:
+                    await hearing.watch(share, uri)
 
 
 class Way:
@@ -104,7 +138,7 @@ class Way:
         return await self._session.ask(self._stream, method, params)
 
 
-def _of(session: Session) -> dict[str, Method]:
+def _of(session: Session, resources: Resources) -> dict[str, Method]:
     """The methods that only a session has."""
 
     async def ping(_: Exchange) -> dict[str, Any]:
@@ -118,16 +152,26 @@ def _of(session: Session) -> dict[str, Method]:
         return {}
 
     async def subscribe(exchange: Exchange) -> dict[str, Any]:
-        session.subscribed.add(await resources.check(exchange))
+        uri, share = await resources.check(exchange)
+        if len(session.subscribed) >= MOST and uri not in session.subscribed:
+            raise Fault(rpc.INVALID_PARAMS, f"A session subscribes to at most {MOST} resources.")
+        if share is not None and not tells(share):
+            raise Fault(rpc.INVALID_PARAMS, "Its server does not tell when a resource changes.")
+        session.subscribed.add(uri)
+        if share is not None and session.hearing is not None:
+            await session.hearing.watch(share, uri)
         return {}
 
     async def unsubscribe(exchange: Exchange) -> dict[str, Any]:
-        session.subscribed.discard(rpc.text(exchange.params, "uri"))
+        uri = rpc.text(exchange.params, "uri")
+        session.subscribed.discard(uri)
+        if session.hearing is not None:
+            session.hearing.drop(uri)
         return {}
 
     return {
         "ping": ping,
         "logging/setLevel": set_level,
-        "resources/subscribe": subscribe,
+        _SUBSCRIBE: subscribe,
         "resources/unsubscribe": unsubscribe,
     }

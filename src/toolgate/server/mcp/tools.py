@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -25,6 +25,7 @@ TURN_ID = "toolgate/turnId"
 KEY = "toolgate/idempotencyKey"
 SESSION = "toolgate/session"
 WAIT = "toolgate/waitSeconds"
+Finish = Callable[[Exchange, Output], Awaitable[dict[str, Any]]]
 
 
 class _Round(msgspec.Struct):
@@ -33,6 +34,8 @@ class _Round(msgspec.Struct):
     key: str | None
     answers: dict[str, Any]
     approval: str = ""
+    # What an Output becomes, where it is not the result of `tools/call`.
+    finish: Finish | None = None
 
 
 class Calls:
@@ -60,7 +63,7 @@ class Calls:
                 spec.name, args, caller=exchange.peer.caller, line=ToolLine(exchange, {})
             )
         except CallRefused as error:
-            return rpc.result(id_, _refused(error, exchange))
+            return rpc.result(id_, _refused(error, exchange, _Round(None, {})))
         if output.error is None and exchange.gate.features.structured_tool_output:
             held = spec if self._listing.shape(spec).has_output else None
             written = answers.written(id_, output, held)
@@ -69,6 +72,17 @@ class Calls:
         found = _Round(None, {})
         told = await self._told(exchange, spec.name, args, found, output, spec)
         return rpc.result(id_, told)
+
+    async def standing(
+        self, exchange: Exchange, spec: ToolSpec, args: dict[str, Any], finish: Finish
+    ) -> dict[str, Any]:
+        """What `finish` makes of a call of the tool that stands for something else: a resource, a
+        prompt. It may ask its client, as any call; a refusal is a fault.
+        """
+        found = self._round(exchange, spec.name, args, spec)
+        found.finish = finish
+        output = await self._run(exchange, spec.name, args, found)
+        return await self._told(exchange, spec.name, args, found, output, spec)
 
     async def _told(
         self,
@@ -81,13 +95,13 @@ class Calls:
     ) -> dict[str, Any]:
         """What became of a call, or what has to be answered before it can go on."""
         if isinstance(output, ToolgateError):
-            return _refused(output, exchange)
+            return _refused(output, exchange, found)
         asked = person.waits_for(output)
         if asked:
             return await self._person(exchange, name, args, found, asked, output)
         if output.error is not None and output.error.code in _QUESTIONS:
-            return self._questions(exchange, name, args, found, output)
-        return self._finished(exchange, output, spec)
+            return await self._questions(exchange, name, args, found, output)
+        return await self._finished(exchange, output, spec, found.finish)
 
     def meant(self, exchange: Exchange) -> tuple[str, ToolSpec | None]:
         """The tool, by its own name or by the one that it is listed under."""
@@ -99,9 +113,15 @@ class Calls:
             return (name, None) if meant is None else (meant, snapshot.get(meant))
         return name, spec
 
-    def _finished(
-        self, exchange: Exchange, output: Output, spec: ToolSpec | None
+    async def _finished(
+        self,
+        exchange: Exchange,
+        output: Output,
+        spec: ToolSpec | None,
+        finish: Finish | None = None,
     ) -> dict[str, Any]:
+        if finish is not None:
+            return await finish(exchange, output)
         modern = exchange.peer.is_modern
         if not exchange.gate.features.structured_tool_output and output.error is None:
             output = msgspec.structs.replace(output, data=bare(output))
@@ -165,14 +185,14 @@ class Calls:
             await person.decided(exchange, approval, said)
             again = await self._run(exchange, name, args, found)
             if isinstance(again, ToolgateError):
-                return _refused(again, exchange)
+                return _refused(again, exchange, found)
             output = again
             if not person.waits_for(output):
                 spec = exchange.gate.catalog.current.get(name)
-                return self._finished(exchange, output, spec)
+                return await self._finished(exchange, output, spec, found.finish)
         form = await person.question(exchange, approval)
         if form is None:
-            return answers.finished(output, None, modern=modern)
+            return await self._finished(exchange, output, None, found.finish)
         if modern:
             found.approval = approval
             asked = {person.NAME: {"method": "elicitation/create", "params": form}}
@@ -181,10 +201,11 @@ class Calls:
         await person.decided(exchange, approval, said)
         again = await self._run(exchange, name, args, found)
         if isinstance(again, ToolgateError):
-            return _refused(again, exchange)
-        return self._finished(exchange, again, exchange.gate.catalog.current.get(name))
+            return _refused(again, exchange, found)
+        spec = exchange.gate.catalog.current.get(name)
+        return await self._finished(exchange, again, spec, found.finish)
 
-    def _questions(
+    async def _questions(
         self,
         exchange: Exchange,
         name: str,
@@ -195,7 +216,7 @@ class Calls:
         """What a tool asks."""
         assert output.error is not None  # noqa: S101  its caller has looked
         if not exchange.peer.is_modern:
-            return answers.finished(output, None, modern=False)
+            return await self._finished(exchange, output, None, found.finish)
         if output.error.code == CannotAsk.code:
             needed = output.error.details.get("needed", [])
             raise Fault(
@@ -230,9 +251,12 @@ class Calls:
 _QUESTIONS = frozenset({InputNeeded.code, CannotAsk.code})
 
 
-def _refused(error: ToolgateError, exchange: Exchange) -> dict[str, Any]:
+def _refused(error: ToolgateError, exchange: Exchange, found: _Round) -> dict[str, Any]:
     if isinstance(error, ToolNotFound):
         raise Fault(INVALID_PARAMS, error.message)
+    if found.finish is not None:
+        # Only the result of a tool can say it in words.
+        raise Fault(INVALID_PARAMS, error.message, {"code": error.code})
     return answers.refused(error, modern=exchange.peer.is_modern)
 
 

@@ -1,0 +1,104 @@
+"""`toolgate tools import`: a tool file as it is, or the operations of an OpenAPI document."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolgate.cli import show
+from toolgate.cli.bring import Brought, bring
+from toolgate.cli.far import KeyFile, Place, Url
+from toolgate.cli.openapi import Asked, Taken, progress, take, tell
+from toolgate.cli.session import Config, Json, at_place, load, usage
+from toolgate.importing import Options, Selection
+
+OPENAPI = "openapi"
+Globs = list[str]
+_NONE: Globs = []
+
+
+def import_(
+    what: Annotated[
+        str, typer.Argument(help="A tool file, in any of the layouts; or the word openapi.")
+    ],
+    document: Annotated[
+        str, typer.Argument(help="After openapi: a document's file or address.")
+    ] = "",
+    replace: Annotated[
+        bool, typer.Option("--replace", metavar="", help="Also where a file of its name is there.")
+    ] = False,
+    name: Annotated[
+        str, typer.Option("--name", help="OpenAPI: what its file, category and secrets are called.")
+    ] = "",
+    prefix: Annotated[
+        str, typer.Option("--prefix", help="OpenAPI: what stands before each tool's name.")
+    ] = "",
+    server: Annotated[
+        str, typer.Option("--server", help="OpenAPI: the address to use, whatever it says.")
+    ] = "",
+    client_id: Annotated[
+        str, typer.Option("--client-id", help="OpenAPI: who we are where OAuth gives tokens.")
+    ] = "",
+    overlay: Annotated[
+        Path | None,
+        typer.Option("--overlay", help="OpenAPI: a file with your word on its tools."),
+    ] = None,
+    tag: Annotated[Globs, typer.Option("--tag", help="OpenAPI: only of this tag.")] = _NONE,
+    path: Annotated[
+        Globs, typer.Option("--path", help="OpenAPI: only below this path, as a glob.")
+    ] = _NONE,
+    method: Annotated[
+        Globs, typer.Option("--method", help="OpenAPI: only of this method.")
+    ] = _NONE,
+    operation: Annotated[
+        Globs, typer.Option("--operation", help="OpenAPI: only of this operationId, as a glob.")
+    ] = _NONE,
+    deprecated: Annotated[
+        bool, typer.Option("--deprecated", metavar="", help="OpenAPI: also what is deprecated.")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", "--list", metavar="", help="OpenAPI: show only what would come."),
+    ] = False,
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Check a tool file against all that is there, and copy it to the others; or make one from an
+    OpenAPI document: `import openapi FILE|URL`.
+    """
+    place = Place(config, url, key_file)
+    if what != OPENAPI:
+        given = (document, name, prefix, server, client_id, overlay, dry_run)
+        if any((*given, tag, path, method, operation, deprecated)):
+            raise usage("Those go with a document: import openapi FILE|URL.", json=json)
+        _file(Path(what), place, replace=replace, json=json)
+        return
+    if not document:
+        raise usage("Name the document: import openapi FILE|URL.", json=json)
+    selection = Selection(
+        tags=tag, paths=path, methods=method, operations=operation, deprecated=deprecated
+    )
+    if unknown := selection.unknown_methods():
+        raise usage(f"There is no method {unknown[0][:40]!r}.", json=json)
+    options = Options(
+        name=name, prefix=prefix, server=server, client_id=client_id, selection=selection
+    )
+    asked = Asked(document, options, overlay, dry_run=dry_run)
+
+    async def here() -> Taken:
+        with progress() as told:
+            return await take(load(config), asked, told)
+
+    tell(at_place(place, here, None, json=json), json=json)
+
+
+def _file(file: Path, place: Place, *, replace: bool, json: bool) -> None:
+    async def here() -> Brought:
+        return await bring(load(place.config), file, replace=replace)
+
+    found = at_place(place, here, None, json=json)
+    told = f"{found.file} has {show.count(len(found.tools), 'tool')}: {', '.join(found.tools)}."
+    row = {"file": found.file, "tools": found.tools}
+    show.told(row, told, json=json, notes=found.notes)

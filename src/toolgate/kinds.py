@@ -1,0 +1,79 @@
+"""What runs each kind of tool, as the settings say; made when the first tool is of that kind."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePath
+
+from toolgate.catalog.source import Source
+from toolgate.executor.provider import Provider
+from toolgate.providers.composio.client import Client
+from toolgate.providers.composio.provider import ComposioProvider
+from toolgate.providers.plugged import PluggedProviders
+from toolgate.providers.shell.places import Surroundings
+from toolgate.providers.shell.provider import Chosen, ShellProvider
+from toolgate.settings.settings import Settings
+from toolgate.sources.composio import ComposioSource
+from toolgate.spec.tool import ToolSpec
+
+
+class Kinds:
+    """Providers that most gates do not need, found by name."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._plugged = PluggedProviders(settings.providers.custom, os.environ)
+        self._shell = ShellProvider(_around(settings), self.sandbox)
+        named = settings.providers.composio
+        key = os.environ.get(named.api_key_env, "") if named.api_key_env else ""
+        self._actions = Client(key, named.url) if key else None
+        self._composio = ComposioProvider(self._actions, key=key, pattern=named.entity)
+
+    def find(self, kind: str) -> Provider | None:
+        """What runs tools of this kind, or nothing."""
+        own: Mapping[str, Provider] = {"composio": self._composio, "shell": self._shell}
+        return own.get(kind) or self._plugged.find(kind)
+
+    def sources(self) -> list[Source]:
+        """Tools that come with a kind."""
+        toolkits = self._settings.providers.composio.toolkits
+        if self._actions is None or not toolkits:
+            return []
+        return [ComposioSource(self._actions, toolkits)]
+
+    async def prepare(self, specs: Iterable[ToolSpec]) -> None:
+        """Find out what these tools need, before it is asked whether they can be used."""
+        if any(spec.provider == "shell" for spec in specs):
+            await self._shell.prepare()
+
+    async def sandbox(self) -> Chosen:
+        """What programs run in, of whichever kind of tool."""
+        from toolgate.sandbox.choosing import chosen  # noqa: PLC0415  only where programs run
+
+        own = [*_definitions(self._settings), *_store(self._settings)]
+        return await chosen(self._settings.sandbox, protected=tuple(map(str, own)))
+
+    async def close(self) -> None:
+        """Nothing runs any more."""
+        self._composio.close()
+        await self._plugged.close()
+
+
+def _around(settings: Settings) -> Surroundings:
+    return Surroundings(root=settings.root, own=_definitions(settings), secret=_store(settings))
+
+
+def _definitions(settings: Settings) -> tuple[Path, ...]:
+    """Where settings, tools and policies are written: who changes them says what is allowed."""
+    folders = {PurePath(glob).parts[0] for glob in settings.tools.files if "/" in glob}
+    named = (name for name in folders if not set("*?[") & set(name))
+    paths = (*named, settings.policy.path, "toolgate.toml")
+    return tuple(settings.path(path) for path in paths if path)
+
+
+def _store(settings: Settings) -> tuple[Path, ...]:
+    """The file of the store, and the folder that is made for it."""
+    url = settings.store.url
+    if not url.startswith("sqlite:///") or url.endswith(":memory:"):
+        return ()
+    path = settings.path(url.removeprefix("sqlite:///"))
+    return (path,) if path.parent == settings.root.absolute() else (path.parent,)

@@ -1,0 +1,167 @@
+"""Tools of MCP servers: a call of ours is a call there."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+from toolgate import clock
+from toolgate.call import Call
+from toolgate.errors import ExecutionFailed, ProviderUnavailable, ToolError, UnsupportedProvider
+from toolgate.executor.resilience.deadline import out_of_time
+from toolgate.spec.effect import Effect
+from toolgate.spec.tool import ToolSpec
+from toolgate.upstreams.member import Member
+
+# What another toolgate, or whoever knows the word, does a call once by.
+KEY = "toolgate/idempotencyKey"
+_REQUESTS: Mapping[str, str] = {"resources": "resources/read", "prompts": "prompts/get"}
+_TEXT = frozenset({"type", "text"})
+_MOST_TOLD = 4_000
+
+
+class SaidError(ExecutionFailed):
+    """The server is there, ran the tool and says that it failed: it may have done some of it."""
+
+    is_answer = True
+
+
+class _Bound(NamedTuple):
+    """A spec, read once: every call goes by here."""
+
+    spec: ToolSpec
+    server: str
+    tool: str
+    # What it is asked instead of a tool; empty for a tool.
+    method: str
+    # The argument that its key goes into, if any.
+    argument: str
+    # Whether an error of it means that nothing was done.
+    is_harmless: bool
+
+
+class McpProvider:
+    """Runs what servers offer. They come and go: `members` is looked at for each call."""
+
+    def __init__(self, members: Mapping[str, Member]) -> None:
+        self._members = members
+        self._bound: dict[str, _Bound] = {}
+
+    def unusable(self, spec: ToolSpec) -> str | None:
+        """Why a tool waits, or that nobody knows its server."""
+        config = spec.config.value()
+        held = config.get("held")
+        if held:
+            return str(held)
+        bound = _read(spec, config)
+        if bound is None:
+            return "config names no server and tool; write config: {server: NAME, tool: NAME}"
+        if bound.server not in self._members:
+            return f"there is no MCP server {bound.server[:60]!r}"
+        key = spec.downstream_key
+        if key is not None and not key.argument:
+            return "its downstream_key names a header; a tool of an MCP server has arguments"
+        self._bound[spec.name] = bound
+        return None
+
+    async def run(self, call: Call) -> Any:
+        """The server's answer as data, or its error."""
+        spec = call.grant.spec
+        bound = self._bound.get(spec.name)
+        if bound is None or bound.spec is not spec:
+            bound = _granted(spec)
+        member = self._members.get(bound.server)
+        if member is None:
+            raise ProviderUnavailable(f"The server of {spec.name!r} is gone. Nothing ran.")
+        if not member.is_checked:
+            await member.check()
+            if not member.is_checked:
+                raise ProviderUnavailable(
+                    f"The server of {spec.name!r} is away, or does not say what it has. Nothing "
+                    "ran. Try again in a moment."
+                )
+        if bound.tool in member.held:
+            raise UnsupportedProvider(
+                f"{spec.name!r} waits for an operator: it is not what it was. Nothing ran."
+            )
+        seconds = (call.until_ns - clock.monotonic_ns()) / 1e9
+        if seconds <= 0:
+            raise out_of_time(call)
+        upstream, line = member.upstream, call.asked.line
+        if bound.method:
+            return await upstream.request(bound.method, call.args, seconds=seconds, line=line)
+        args, key = call.args, call.downstream_key
+        meta = {KEY: key} if key else None
+        if key and bound.argument:
+            args = {**args, bound.argument: key}
+        result = await upstream.call(bound.tool, args, seconds=seconds, line=line, meta=meta)
+        if result.get("isError") is True:
+            raise _failed(bound, result)
+        return data_of(result)
+
+
+def data_of(result: Mapping[str, Any]) -> Any:
+    """A text alone is a text, an object alone an object; anything else stays as it came."""
+    content = result.get("content")
+    structured = result.get("structuredContent")
+    blocks = cast("list[Any]", content) if type(content) is list else []
+    text: str | None = None
+    if len(blocks) == 1 and type(blocks[0]) is dict:
+        block = cast("dict[str, Any]", blocks[0])
+        said = block.get("text")
+        if block.get("type") == "text" and block.keys() <= _TEXT and type(said) is str:
+            text = said
+    if structured is None:
+        return {"content": blocks} if text is None else text
+    if not blocks or (text is not None and _says(text, structured)):
+        return structured
+    return {"content": blocks, "structuredContent": structured}
+
+
+def _says(text: str, value: Any) -> bool:
+    try:
+        return orjson.loads(text) == value
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _failed(bound: _Bound, result: Mapping[str, Any]) -> ExecutionFailed:
+    """What the server says, as a failure. Only who reads, or is known to have done nothing, can be
+    believed to have.
+    """
+    content = result.get("content")
+    blocks = cast("list[Any]", content) if type(content) is list else []
+    texts = [
+        str(cast("dict[str, Any]", block).get("text", ""))
+        for block in blocks
+        if type(block) is dict
+    ]
+    said = "\n".join(filter(None, texts))[:_MOST_TOLD] or "It failed, and does not say why."
+    if bound.is_harmless or bound.spec.effect is Effect.PURE:
+        return ToolError(said)
+    return SaidError(said)
+
+
+def _granted(spec: ToolSpec) -> _Bound:
+    """A call runs what it was granted, also when another has taken its place since."""
+    config = spec.config.value()
+    bound = None if config.get("held") else _read(spec, config)
+    if bound is None:
+        raise UnsupportedProvider(f"{spec.name!r} cannot run any more. Nothing ran.")
+    return bound
+
+
+def _read(spec: ToolSpec, config: Mapping[str, Any]) -> _Bound | None:
+    server, tool, kind = config.get("server"), config.get("tool"), config.get("kind")
+    method = _REQUESTS.get(kind, "") if isinstance(kind, str) else ""
+    if not isinstance(server, str) or not (method or (isinstance(tool, str) and tool)):
+        return None
+    key = spec.downstream_key
+    return _Bound(
+        spec,
+        server,
+        "" if method else str(tool),
+        method,
+        "" if key is None else key.argument,
+        config.get("on_error") == "not_done",
+    )

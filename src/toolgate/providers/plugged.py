@@ -1,0 +1,141 @@
+"""Providers of other packages: found by name, loaded when the first tool asks, broken alone."""
+
+import importlib
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, cast
+
+from toolgate.call import Call
+from toolgate.errors import UnsupportedProvider
+from toolgate.executor.provider import Provider
+from toolgate.settings.outward import CustomProvider
+from toolgate.spec.tool import ToolSpec
+
+log = logging.getLogger("toolgate")
+GROUP = "toolgate.providers"
+# What toolgate itself brings; no package takes their place.
+BUILT_IN = frozenset({"composio", "http", "mcp", "python", "queue", "shell"})
+# Definitions that come from this machine, and so from its operator.
+_LOCAL = frozenset({"file", "python"})
+Factory = Callable[[Mapping[str, str]], Provider]
+
+
+class PluggedProviders:
+    """Every kind that a package offers under `toolgate.providers`, or that the settings name."""
+
+    def __init__(
+        self, named: Mapping[str, CustomProvider], environ: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self._named = named
+        self._environ = environ
+        self._offered: Mapping[str, Any] | None = None
+        self._found: dict[str, _Plugged] = {}
+
+    def find(self, kind: str) -> Provider | None:
+        """What runs tools of this kind, where there is something of this name."""
+        if kind in BUILT_IN:
+            return None
+        if kind not in self._found:
+            load = self._way_to(kind)
+            if load is None:
+                return None
+            own = self._named.get(kind)
+            self._found[kind] = _Plugged(kind, load, self._settings(own), is_named=own is not None)
+        return self._found[kind]
+
+    async def close(self) -> None:
+        """Close those that were loaded and can be closed."""
+        for provider in self._found.values():
+            await provider.close()
+
+    def _way_to(self, kind: str) -> Callable[[], Any] | None:
+        own = self._named.get(kind)
+        if own is not None and own.use:
+            return lambda: _imported(own.use)
+        if self._offered is None:
+            from importlib.metadata import entry_points  # noqa: PLC0415  it looks at every package
+
+            self._offered = {point.name: point for point in entry_points(group=GROUP)}
+        point = self._offered.get(kind)
+        return None if point is None else point.load
+
+    def _settings(self, own: CustomProvider | None) -> Mapping[str, str]:
+        if own is None:
+            return MappingProxyType({})
+        secrets = {key: self._environ.get(name, "") for key, name in own.settings_env.items()}
+        return MappingProxyType({**own.settings, **secrets})
+
+
+class _Plugged:
+    """One of them. What it raises while it is loaded or looks at a tool stays with its tools."""
+
+    def __init__(
+        self,
+        kind: str,
+        load: Callable[[], Any],
+        settings: Mapping[str, str],
+        *,
+        is_named: bool,
+    ) -> None:
+        self._kind = kind
+        self._load = load
+        self._settings = settings
+        self._is_named = is_named
+        self._provider: Provider | None = None
+        self._broken = ""
+
+    def unusable(self, spec: ToolSpec) -> str | None:
+        """As it says itself; or why it cannot be asked."""
+        if not self._is_named and spec.origin.kind not in _LOCAL:
+            return (
+                f"its definition is not from this machine, and the settings do not name provider "
+                f"{self._kind!r}; write [providers.custom.{self._kind}] to let it run such tools"
+            )
+        provider = self._loaded()
+        if provider is None:
+            return self._broken
+        try:
+            return provider.unusable(spec)
+        except Exception as error:  # noqa: BLE001  it is not ours, and can raise anything
+            return f"provider {self._kind!r} could not look at it ({type(error).__name__})"
+
+    async def run(self, call: Call) -> Any:
+        """As it runs it."""
+        provider = self._loaded()
+        if provider is None:
+            raise UnsupportedProvider(f"{call.spec.name!r} cannot run: {self._broken}.")
+        return await provider.run(call)
+
+    async def close(self) -> None:
+        close = getattr(self._provider, "close", None)
+        if not callable(close):
+            return
+        try:
+            closing: object = close()
+            if inspect.isawaitable(closing):
+                await closing
+        except Exception:
+            log.warning("provider %s could not be closed", self._kind, exc_info=True)
+
+    def _loaded(self) -> Provider | None:
+        if self._provider is not None or self._broken:
+            return self._provider
+        try:
+            made: Any = cast("Factory", self._load())(self._settings)
+        except (Exception, SystemExit) as error:
+            log.warning("provider %s cannot be loaded", self._kind, exc_info=True)
+            self._broken = f"provider {self._kind!r} cannot be loaded ({type(error).__name__})"
+            return None
+        run = getattr(made, "run", None)
+        if not callable(getattr(made, "unusable", None)) or not inspect.iscoroutinefunction(run):
+            self._broken = f"provider {self._kind!r} has no unusable(spec) and async run(call)"
+            return None
+        self._provider = made
+        return made
+
+
+def _imported(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)

@@ -1,0 +1,63 @@
+"""Where a command finds its program and its folders, and which of them it may not have."""
+
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+
+_BESIDE = "name a folder beside it"
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where definitions are at home, and what no command may touch."""
+
+    root: Path
+    # Settings, definitions and policies: whoever could change them would be the operator.
+    own: tuple[Path, ...] = ()
+    # The store, with what proves who somebody is.
+    secret: tuple[Path, ...] = ()
+
+
+def program_at(name: str, path: str, root: Path, writable: tuple[str, ...]) -> str:
+    """Found once, here; a relative one is beside the settings, never where the command runs."""
+    if "/" in name:
+        found = str((root / name).absolute())
+    else:
+        places = [place for place in path.split(":") if place.startswith("/")]
+        found = shutil.which(name, path=":".join(places)) or ""
+    if not found or not os.access(found, os.X_OK) or Path(found).is_dir():
+        raise ValueError(f"names the program {name[:60]!r}, which is not on this machine")
+    for root_of in writable:
+        if is_in(found, root_of) or is_in(os.path.realpath(found), root_of):
+            raise ValueError(f"runs {name[:60]!r} out of a folder that it may change; move it")
+    return found
+
+
+def root(around: Surroundings, text: str, key: str) -> str:
+    if not text or text.startswith("~") or "{" in text:
+        raise ValueError(
+            f".{key} is {text[:60]!r}, which is no path; write one beside the settings"
+        )
+    found = os.path.realpath(around.root / text)
+    if found == "/" or not Path(found).exists():
+        lacking = "is the whole machine" if found == "/" else "is not there"
+        raise ValueError(f".{key} names {text[:60]!r}, which {lacking}; name a folder that is")
+    for secret in around.secret:
+        if _overlap(found, os.path.realpath(secret)):
+            raise ValueError(f".{key} names {text[:60]!r}, which holds toolgate's store; {_BESIDE}")
+    if key == "writable" and any(is_in(found, os.path.realpath(own)) for own in around.own):
+        raise ValueError(f".{key} names {text[:60]!r}, a file of toolgate's own; {_BESIDE}")
+    return found
+
+
+def _overlap(one: str, other: str) -> bool:
+    return is_in(one, other) or is_in(other, one)
+
+
+def is_in(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def is_of_system(path: str) -> bool:
+    return any(is_in(path, root) for root in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))

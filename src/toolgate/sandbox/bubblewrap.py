@@ -1,0 +1,194 @@
+"""Programs in bubblewrap: name spaces of their own for everything, no capabilities, a filter.
+
+Files, processes, network, users, names and groups are the program's own; what it may see of this
+machine is mounted into it. It is held before its first instruction until its limits are bound.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from toolgate.errors import ProviderUnavailable
+from toolgate.sandbox import seccomp
+from toolgate.sandbox.cgroup import hierarchy
+from toolgate.sandbox.child import Child, spawned
+from toolgate.sandbox.environment import SHARED, USER, WORK, accounts, variables
+from toolgate.sandbox.limits import bind, group_for, words
+from toolgate.sandbox.pipes import Descriptors, Inflow
+from toolgate.sandbox.policy import Policy
+from toolgate.sandbox.programs import cannot_start
+from toolgate.sandbox.roots import RefusedRootError, Shown, mounts
+from toolgate.settings.outward import Sandbox as Settings
+
+_START_SECONDS = 20.0
+_CHILD = re.compile(rb'"child-pid": (\d+)\s*[,}]')
+_RAN = b'"exit-code"'
+_NOBODY = "65534"
+_UNSHARED = ("user", "ipc", "pid", "net", "uts", "cgroup-try")
+# Files of the kernel's that tell of this machine.
+_MASKED = (
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/key-users",
+    "/proc/timer_list",
+    "/proc/sysrq-trigger",
+)
+_HOW = {Shown.READ: "--ro-bind", Shown.WRITE: "--bind", Shown.LINK: "--symlink"}
+
+
+class Bubblewrap:
+    """bubblewrap, as it is found on PATH."""
+
+    name = "bubblewrap"
+    counts = True
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+        self._groups = hierarchy()
+        # The kernel does not count root's processes; without groups, somebody else has to run them.
+        self._before = _dropping() if os.geteuid() == 0 and self._groups is None else ()
+
+    def begin(
+        self,
+        argv: Sequence[str],
+        policy: Policy,
+        folder: str,
+        opened: Descriptors,
+        streams: tuple[int, int, int],
+    ) -> "_Begun":
+        """Start it, held before its first instruction."""
+        try:
+            described = list(self.words(argv, policy, folder))
+            known = seccomp.program()
+        except (RefusedRootError, seccomp.NoFilterError) as refused:
+            raise ProviderUnavailable(f"Nothing ran in the sandbox: {refused}.") from None
+        files = {path: opened.holding(text.encode()) for path, text in accounts().items()}
+        status, hold = opened.pipe(), opened.pipe()
+        rules = opened.holding(known)
+        arguments = opened.holding(b"".join(map(_word, [*_files(files), *described])))
+        given = {"--args": arguments, "--seccomp": rules, "--json-status-fd": status[1]}
+        # It keeps the other end of what holds it: where this process is lost, it waits for good.
+        given |= {"--block-fd": hold[0], "--sync-fd": hold[1]}
+        options = [word for option, each in given.items() for word in (option, str(each))]
+        group = group_for(policy, self._groups)
+        # As somebody else it is bound by itself: without a right to that, root cannot do it.
+        bound = words(policy) if self._before else ()
+        child = spawned(
+            [*self._before, self.program, *options, "--", *bound, *argv],
+            streams=streams,
+            given=(*given.values(), *files.values()),
+            group=group,
+        )
+        release = opened.released(hold[1])
+        return _Begun(
+            child,
+            None if bound else partial(bind, policy=policy, grouped=group is not None),
+            status=opened.released(status[0]),
+            release=release,
+        )
+
+    def words(self, argv: Sequence[str], policy: Policy, folder: str) -> Iterator[str]:
+        if not argv or any("\0" in word for word in argv):
+            raise RefusedRootError("a command has a program, and no word of it holds a NUL")
+        for each in _UNSHARED:
+            yield f"--unshare-{each}"
+        yield from ("--disable-userns", "--new-session", "--die-with-parent", "--cap-drop", "ALL")
+        yield from ("--uid", str(USER), "--gid", str(USER), "--hostname", "sandbox")
+        yield from (
+            "--size",
+            str(policy.memory),
+            "--tmpfs",
+            WORK,
+            "--proc",
+            "/proc",
+            "--dev",
+            "/dev",
+        )
+        yield from ("--size", str(policy.memory), "--tmpfs", SHARED, "--remount-ro", "/dev")
+        for path in filter(os.path.exists, _MASKED):
+            yield from ("--ro-bind", "/dev/null", path)
+        # As root, even without any right, a program could write the kernel's settings here.
+        yield from ("--remount-ro", "/proc")
+        for mount in mounts(policy):
+            yield from (_HOW[mount.shown], mount.source, mount.path)
+        yield from ("--remount-ro", "/", "--chdir", folder or WORK, "--clearenv")
+        for name, value in variables(policy).items():
+            yield from ("--setenv", name, value)
+
+
+class _Begun:
+    """One that is held until its limits are bound."""
+
+    def __init__(
+        self, child: Child, bind: Callable[[int], None] | None, *, status: int, release: int
+    ) -> None:
+        self.child = child
+        self._bind = bind
+        self._release = release
+        self._said = b""
+        self._told = asyncio.Event()
+        self._status = Inflow(status, self._hear)
+        self._status.ended.add_done_callback(lambda _: self._told.set())
+        child.at_end(self._close)
+
+    async def ready(self) -> None:
+        """Wait for its first process, bind that, and let it go."""
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                await self._told.wait()
+        except TimeoutError:
+            raise cannot_start(b"it did not start in time") from None
+        found = _CHILD.search(self._said)
+        if found is None:
+            # It ended before there was a program; what it said of that is on its error stream.
+            return
+        try:
+            self.child.inside(int(found[1]))
+            if self._bind is not None:
+                self._bind(int(found[1]))
+            os.write(self._release, b"x")
+        except ProcessLookupError:
+            return
+        except OSError as error:
+            raise cannot_start(f"its limits cannot be bound: {error.strerror}".encode()) from None
+
+    def never_ran(self) -> bool:
+        """bubblewrap tells an exit code only of a program that it could start."""
+        self._status.drain()
+        return _RAN not in self._said
+
+    def _hear(self, piece: bytes) -> None:
+        self._said += piece
+        if _CHILD.search(self._said):
+            self._told.set()
+
+    def _close(self) -> None:
+        self._status.drain()
+        os.close(self._release)
+
+
+def found(_: Settings) -> Bubblewrap | str:
+    """The one on PATH, or why there is none."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return "bwrap is not on PATH"
+    if os.geteuid() == 0 and hierarchy() is None and shutil.which("setpriv") is None:
+        return "neither groups that bound processes nor setpriv are here, and this runs as root"
+    return Bubblewrap(str(Path(program).absolute()))
+
+
+def _dropping() -> tuple[str, ...]:
+    return ("setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--")
+
+
+def _files(files: Mapping[str, int]) -> Iterator[str]:
+    for path, descriptor in files.items():
+        yield from ("--file", str(descriptor), path)
+
+
+def _word(word: str) -> bytes:
+    return os.fsencode(word) + b"\0"

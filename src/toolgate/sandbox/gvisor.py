@@ -1,0 +1,158 @@
+"""Programs in gVisor: they meet a kernel of their own, written in Go, and never the machine's.
+
+For tenants that are hostile to each other. It needs root, and groups of processes: its limits are
+those of the group around all of it.
+"""
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from toolgate.errors import ProviderUnavailable
+from toolgate.sandbox.cgroup import Hierarchy, hierarchy
+from toolgate.sandbox.child import Child, spawned
+from toolgate.sandbox.environment import SHARED, WORK, accounts, variables
+from toolgate.sandbox.pipes import Descriptors
+from toolgate.sandbox.policy import MEGABYTE, Policy
+from toolgate.sandbox.roots import Mount, RefusedRootError, Shown, mounts
+from toolgate.settings.outward import Sandbox as Settings
+
+# What its kernel uses itself, on top of what the program may.
+_OWN_MEMORY = 128 * MEGABYTE
+_OWN_PROCESSES = 512
+_NAMESPACES = ("pid", "network", "ipc", "uts", "mount")
+
+
+class Gvisor:
+    """gVisor's `runsc`, as it is found on PATH."""
+
+    name = "gVisor"
+    counts = False
+
+    def __init__(self, program: str, groups: Hierarchy) -> None:
+        self._program = program
+        self._groups = groups
+
+    def begin(
+        self,
+        argv: Sequence[str],
+        policy: Policy,
+        folder: str,
+        opened: Descriptors,  # noqa: ARG002 - it opens nothing
+        streams: tuple[int, int, int],
+    ) -> "_Begun":
+        """Start it, in its group from the first moment."""
+        if not argv or any("\0" in word for word in argv):
+            raise ProviderUnavailable(
+                "A command has a program, and no word with a NUL. Nothing ran."
+            )
+        bundle = Path(tempfile.mkdtemp(prefix="toolgate-gvisor-"))
+        try:
+            shown = mounts(policy)
+            _furnish(bundle / "rootfs", shown)
+            described = _description(argv, policy, folder, shown)
+            (bundle / "config.json").write_bytes(orjson.dumps(described))
+            group = self._groups.make(
+                memory=policy.memory + _OWN_MEMORY, processes=policy.processes + _OWN_PROCESSES
+            )
+            name = f"toolgate-{secrets.token_hex(8)}"
+            quietly = ["--network=none", "--ignore-cgroups", f"--root={bundle / 'state'}"]
+            log = bundle / "log"
+            child = spawned(
+                [self._program, *quietly, f"--log={log}", "run", f"--bundle={bundle}", name],
+                streams=streams,
+                given=(),
+                group=group,
+                is_whole=True,
+            )
+        except RefusedRootError as refused:
+            shutil.rmtree(bundle, ignore_errors=True)
+            raise ProviderUnavailable(f"Nothing ran in the sandbox: {refused}.") from None
+        except OSError as error:
+            shutil.rmtree(bundle, ignore_errors=True)
+            raise ProviderUnavailable(
+                f"The sandbox could not be made: {error.strerror}. Nothing ran."
+            ) from None
+        child.at_end(lambda: shutil.rmtree(bundle, ignore_errors=True))
+        return _Begun(child)
+
+
+class _Begun:
+    def __init__(self, child: Child) -> None:
+        self.child = child
+
+    async def ready(self) -> None:
+        """Its group bounds it already."""
+
+    def never_ran(self) -> bool:
+        """It says so by an exit code that a program can have too: then it counts as run."""
+        return False
+
+
+def found(_: Settings) -> Gvisor | str:
+    """The one on PATH, or why there is none."""
+    program, groups = shutil.which("runsc"), hierarchy()
+    if program is None:
+        return "runsc is not on PATH"
+    if os.geteuid() != 0:
+        return "it needs root"
+    if groups is None:
+        return "it needs groups that bound processes, and none can be made here"
+    return Gvisor(str(Path(program).absolute()), groups)
+
+
+def _furnish(root: Path, shown: Sequence[Mount]) -> None:
+    """The root that it sees: links, and files that say who it is; all else is mounted."""
+    for path, content in accounts().items():
+        place = root / path.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content)
+    for mount in shown:
+        if mount.shown is Shown.LINK:
+            (root / mount.path.lstrip("/")).symlink_to(mount.source)
+
+
+def _description(
+    argv: Sequence[str], policy: Policy, folder: str, shown: Sequence[Mount]
+) -> dict[str, Any]:
+    """As the Open Container Initiative has it."""
+    limits = {"NOFILE": policy.open_files, "FSIZE": policy.file_size, "CORE": 0}
+    if policy.cpu > 0:
+        limits["CPU"] = max(int(policy.cpu), 1)
+    return {
+        "ociVersion": "1.0.0",
+        "process": {
+            "user": {"uid": 0, "gid": 0},
+            "args": list(argv),
+            "env": [f"{name}={value}" for name, value in variables(policy).items()],
+            "cwd": folder or WORK,
+            "capabilities": {},
+            "noNewPrivileges": True,
+            "rlimits": [
+                {"type": f"RLIMIT_{name}", "soft": most, "hard": most}
+                for name, most in limits.items()
+            ],
+        },
+        "root": {"path": "rootfs", "readonly": True},
+        "hostname": "sandbox",
+        "mounts": list(_mounted(policy, shown)),
+        "linux": {"namespaces": [{"type": each} for each in _NAMESPACES]},
+    }
+
+
+def _mounted(policy: Policy, shown: Sequence[Mount]) -> Iterator[dict[str, Any]]:
+    size = f"size={policy.memory}"
+    yield {"destination": "/proc", "type": "proc", "source": "proc"}
+    for path in (WORK, SHARED):
+        yield {"destination": path, "type": "tmpfs", "source": "tmpfs", "options": [size]}
+    for mount in shown:
+        if mount.shown is not Shown.LINK:
+            how = ["rbind", "rw" if mount.shown is Shown.WRITE else "ro"]
+            bound = {"destination": mount.path, "source": mount.source, "options": how}
+            yield {**bound, "type": "bind"}

@@ -1,0 +1,157 @@
+"""Programs, run whole or talked to, in whichever kind of sandbox."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from toolgate import clock
+from toolgate.errors import ProviderUnavailable
+from toolgate.sandbox.child import Child
+from toolgate.sandbox.kind import Kind
+from toolgate.sandbox.pipes import Descriptors, Inflow
+from toolgate.sandbox.policy import MEMORY, PROCESSES, Policy, at_most
+from toolgate.sandbox.roots import named
+from toolgate.sandbox.sandbox import Ended, Finished, Running
+from toolgate.sandbox.talking import Talking
+
+_NANO = 1e-9
+# A program that is ended by a signal is told of as shells do.
+_BY_SIGNAL = 128
+_MOST_SIGNAL = 64
+_OUT_OF_CPU = -24
+_KILLED = -9
+
+
+class Programs:
+    """A sandbox: one kind of it, and how programs are begun and ended in it."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+
+    @property
+    def name(self) -> str:
+        return self._kind.name
+
+    async def run(
+        self, argv: Sequence[str], policy: Policy, *, stdin: bytes = b"", folder: str = ""
+    ) -> Finished:
+        """Run to the end; whatever ends this ends the program too."""
+        began_ns = clock.monotonic_ns()
+        policy = _complete(policy)
+        with Descriptors() as opened:
+            out, err = opened.pipe(), opened.pipe()
+            streams = opened.holding(stdin), out[1], err[1]
+            begun = self._kind.begin(argv, policy, folder, opened, streams)
+            kept = _Kept(policy.output, begun.child)
+            flows = [
+                Inflow(opened.released(out[0]), kept.out),
+                Inflow(opened.released(err[0]), kept.err),
+            ]
+        in_time = True
+        try:
+            async with asyncio.timeout(policy.seconds or None):
+                await begun.ready()
+                await begun.child.over()
+        except TimeoutError:
+            in_time = False
+        finally:
+            await _gone(begun.child)
+            for flow in flows:
+                flow.drain()
+        code = _code(await begun.child.over())
+        if begun.never_ran() and not begun.child.was_ended:
+            raise cannot_start(bytes(kept.stderr))
+        return Finished(
+            ended=_why(begun.child, code, kept, in_time=in_time),
+            code=code,
+            stdout=bytes(kept.stdout),
+            stderr=bytes(kept.stderr),
+            seconds=(clock.monotonic_ns() - began_ns) * _NANO,
+        )
+
+    async def start(self, argv: Sequence[str], policy: Policy, *, folder: str = "") -> Running:
+        """Start, and go on until it ends or is ended."""
+        policy = replace(_complete(policy), cpu=0)
+        with Descriptors() as opened:
+            incoming, out, err = opened.pipe(), opened.pipe(), opened.pipe()
+            streams = incoming[0], out[1], err[1]
+            begun = self._kind.begin(argv, policy, folder, opened, streams)
+            try:
+                for each in streams:
+                    os.close(opened.released(each))
+                ends = incoming[1], out[0], err[0]
+                running = await Talking.on(begun.child, opened, ends, most=policy.output)
+                await begun.ready()
+            except BaseException:
+                await _gone(begun.child)
+                raise
+        return running
+
+
+def _complete(policy: Policy) -> Policy:
+    if named(policy.hosts):
+        raise ProviderUnavailable(
+            "Programs in the sandbox have no network yet, and this one is to reach hosts. Nothing "
+            "ran. Take `hosts` away, or offer it as a server that is reached by its url."
+        )
+    return at_most(policy, memory=policy.memory or MEMORY, processes=policy.processes or PROCESSES)
+
+
+class _Kept:
+    """What a program says, as far as it is kept; one that goes on is ended."""
+
+    def __init__(self, most: int, child: Child) -> None:
+        self._left = most
+        self._child = child
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+        self.is_full = False
+
+    def out(self, piece: bytes) -> None:
+        self._keep(self.stdout, piece)
+
+    def err(self, piece: bytes) -> None:
+        self._keep(self.stderr, piece)
+
+    def _keep(self, stream: bytearray, piece: bytes) -> None:
+        if len(piece) > self._left:
+            self.is_full = True
+            self._child.kill()
+        stream += piece[: self._left]
+        self._left -= min(len(piece), self._left)
+
+
+async def _gone(child: Child) -> None:
+    """End it, and wait until it is: the kernel does not take long, and the end is not in doubt."""
+    child.kill()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(child.over(), 10)
+
+
+def _code(given: int) -> int:
+    if _BY_SIGNAL < given <= _BY_SIGNAL + _MOST_SIGNAL:
+        return _BY_SIGNAL - given
+    return given
+
+
+def _why(child: Child, code: int, kept: _Kept, *, in_time: bool) -> Ended:
+    if kept.is_full:
+        return Ended.TOO_MUCH_OUTPUT
+    if not in_time or code == _OUT_OF_CPU:
+        return Ended.OUT_OF_TIME
+    if child.ran_out_of_memory and code != 0:
+        return Ended.OUT_OF_MEMORY
+    return Ended.BY_SIGNAL if code < 0 else Ended.BY_ITSELF
+
+
+def cannot_start(said: bytes) -> ProviderUnavailable:
+    """Nothing was begun. What the sandbox says of it is for the operator, without paths."""
+    words = said.decode("utf-8", "replace").strip().splitlines()
+    reason = next((line for line in reversed(words) if line), "it said nothing")
+    return ProviderUnavailable(
+        "The program could not be started in the sandbox. Nothing ran. Look at its command and "
+        f"folders: {reason[:200]}"
+    )

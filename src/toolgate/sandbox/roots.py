@@ -1,0 +1,148 @@
+"""What of this machine's files a program sees, and where, as a list of mounts in their order.
+
+A path that is protected is never writable, though it lies in a writable root and though it does not
+exist yet. What could be renamed, replaced or made on the way to it is held still: folders on the
+way are mounts of their own, and the folder that holds it can be read but not changed; the folders
+beside it stay writable.
+"""
+
+import functools
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from toolgate.sandbox.policy import Policy
+
+# What programs need to start: no folder with keys, users, or how this machine is set up.
+_PROGRAMS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix/store")
+_ETC = (
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "mime.types"),
+    *("protocols", "services", "ssl/certs", "ssl/openssl.cnf", "ca-certificates"),
+    *("pki/tls/certs", "pki/ca-trust/extracted"),
+)
+# Lists in which an empty entry or a star stands for nothing at all, not for everything.
+_NOTHING = frozenset({"", "*", "**", "/*"})
+_MOST_BESIDE = 256
+
+
+class Shown(StrEnum):
+    """How a path is shown."""
+
+    READ = "read"
+    WRITE = "write"
+    LINK = "link"
+
+
+class Mount(msgspec.Struct, frozen=True):
+    """One path, as it is inside; `source` is where it comes from, or what a link says."""
+
+    shown: Shown
+    path: str
+    source: str
+
+
+class RefusedRootError(Exception):
+    """A root that cannot be shown; the message says why, for an operator."""
+
+
+def named(given: Iterable[str] | None) -> tuple[str, ...]:
+    """The entries of a list that name something. Without any, nothing is meant."""
+    return tuple(entry for entry in given or () if entry.strip() not in _NOTHING)
+
+
+def mounts(policy: Policy) -> tuple[Mount, ...]:
+    """Everything that is shown, a folder before what lies in it."""
+    given = dict([*_roots(policy.readable, Shown.READ), *_roots(policy.writable, Shown.WRITE)])
+    shown = {mount.path: mount for mount in system()} if policy.system else {}
+    shown |= {path: Mount(how, path, path) for path, how in given.items()}
+    protected = tuple(_protected(policy))
+    held = [mount for path in protected for mount in _held(path, policy.writable)]
+    for mount in sorted(held, key=lambda each: each.shown is Shown.READ):
+        if mount.shown is Shown.READ or _may_write(mount.path, given, protected):
+            shown[mount.path] = mount
+    return tuple(sorted(shown.values(), key=lambda each: (each.path.count("/"), each.path)))
+
+
+def _may_write(path: str, given: Mapping[str, Shown], protected: Iterable[str]) -> bool:
+    """Whether the nearest root around a path is writable, and nothing protected is around it."""
+    around = max((root for root in given if _below(path, root)), key=len, default="")
+    return given.get(around) is Shown.WRITE and not any(_below(path, held) for held in protected)
+
+
+@functools.cache
+def system() -> tuple[Mount, ...]:
+    """The programs and libraries of this machine."""
+    return tuple(_system())
+
+
+def _system() -> Iterator[Mount]:
+    for name in (*_PROGRAMS, *(f"etc/{name}" for name in _ETC)):
+        path = Path("/", name)
+        if path.is_symlink() and len(path.parts) == 2:
+            yield Mount(Shown.LINK, str(path), str(path.readlink()))
+        elif path.exists():
+            yield Mount(Shown.READ, str(path), str(path.resolve()))
+
+
+def _roots(given: Iterable[str], how: Shown) -> Iterator[tuple[str, Shown]]:
+    for root in named(given):
+        path = os.path.normpath(root)
+        if not Path(root).is_absolute() or path.startswith("//") or "\0" in root:
+            raise RefusedRootError("a folder for the sandbox is written from the root: /srv/data")
+        if path in {"/", "/proc", "/sys", "/dev"} or path.startswith(("/proc/", "/sys/", "/dev/")):
+            raise RefusedRootError(f"{path} cannot be given to a program; name a folder in it")
+        if not Path(path).exists():
+            raise RefusedRootError(f"{path} is not there; make it, or take it off the list")
+        yield path, how
+
+
+def _protected(policy: Policy) -> Iterator[str]:
+    for path in policy.protected:
+        yield os.path.normpath(path)
+        real = os.path.realpath(path)
+        if real != path:
+            yield real
+
+
+def _held(path: str, writable: Iterable[str]) -> Iterator[Mount]:
+    """What keeps a path as it is, seen from each writable root that reaches it."""
+    for root in map(os.path.normpath, named(writable)):
+        real = os.path.realpath(root)
+        for reached in {path, path.replace(real, root, 1) if _below(path, real) else path}:
+            if _below(root, reached):
+                raise RefusedRootError(f"{root} holds what toolgate itself is governed by")
+            if _below(reached, root):
+                yield from _on_the_way(Path(root), Path(reached))
+
+
+def _below(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def _on_the_way(root: Path, path: Path) -> Iterator[Mount]:
+    folder = root
+    for part in path.relative_to(root).parts:
+        entry = folder / part
+        if entry.is_symlink() or not entry.is_dir():
+            # A file is replaced by renaming another over it, which no mount on it survives; what is
+            # not there yet, or is a link, cannot be mounted on.
+            yield from _still(folder, but=entry)
+            return
+        yield Mount(Shown.READ if entry == path else Shown.WRITE, str(entry), str(entry))
+        folder = entry
+
+
+def _still(folder: Path, *, but: Path) -> Iterator[Mount]:
+    """A folder in which nothing can be made, renamed or removed; those inside stay writable."""
+    yield Mount(Shown.READ, str(folder), str(folder))
+    inside = sorted(e.path for e in os.scandir(folder) if e.is_dir(follow_symlinks=False))
+    if len(inside) > _MOST_BESIDE:
+        raise RefusedRootError(
+            f"{folder} holds the settings and too many folders; name some of them"
+        )
+    for path in inside:
+        if path != str(but):
+            yield Mount(Shown.WRITE, path, path)

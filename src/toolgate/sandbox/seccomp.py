@@ -1,0 +1,84 @@
+"""Which calls of the kernel a program may make: a filter, compiled once by libseccomp.
+
+What is refused is of no use to a tool, and is where holes in kernels were found: name spaces,
+mounts, keys, tracing, io_uring, rare kinds of sockets.
+"""
+
+import errno
+import functools
+import socket
+import tempfile
+import termios
+from collections.abc import Iterator
+from typing import Any
+
+# Refused as if the caller had no right to them.
+_REFUSED = (
+    # Keys are the user's, not the name space's.
+    *("add_key", "keyctl", "request_key"),
+    # Other processes, and what they hold.
+    *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd"),
+    # Name spaces and mounts.
+    *("unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree"),
+    *("fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr"),
+    # Files by what they are instead of where they are.
+    *("open_by_handle_at", "name_to_handle_at"),
+    # The kernel's own workings.
+    *("bpf", "perf_event_open", "userfaultfd", "init_module", "finit_module", "delete_module"),
+    *("kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "acct", "quotactl"),
+    *("quotactl_fd", "syslog", "vhangup", "lookup_dcookie", "fanotify_init"),
+    # The machine's clock, name and ports.
+    *("settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname"),
+    *("setdomainname", "iopl", "ioperm", "modify_ldt"),
+)
+# Libraries take another way where these are said not to exist.
+_UNKNOWN = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
+_NEW_NAMESPACES = 0x7E020080
+_FAMILIES = frozenset({socket.AF_UNIX, socket.AF_INET, socket.AF_INET6})
+_FAMILIES_KNOWN = 64
+_TIOCLINUX = 0x541C
+_LOW_WORD = 0xFFFFFFFF
+
+
+class NoFilterError(Exception):
+    """The filter cannot be made here; the message says what is missing."""
+
+
+@functools.cache
+def program() -> bytes:
+    """The filter as the kernel takes it."""
+    try:
+        # Deferred: it looks for the library by running programs.
+        import pyseccomp  # noqa: PLC0415
+    except (ImportError, RuntimeError, OSError) as missing:
+        raise NoFilterError("libseccomp is not installed (Debian: libseccomp2)") from missing
+    made = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+    for action, call, conditions in _rules(pyseccomp):
+        made.add_rule(action, call, *conditions)
+    with tempfile.TemporaryFile() as file:
+        made.export_bpf(file)
+        file.seek(0)
+        return file.read()
+
+
+def _rules(library: Any) -> Iterator[tuple[int, str, tuple[Any, ...]]]:
+    refused = library.ERRNO(errno.EPERM)
+    arg, masked = library.Arg, library.MASKED_EQ
+    for call in _REFUSED:
+        # Calls that this processor never had are none that could be made.
+        if library.resolve_syscall(library.system_arch(), call) >= 0:
+            yield refused, call, ()
+    for call in _UNKNOWN:
+        yield library.ERRNO(errno.ENOSYS), call, ()
+    for bit in range(32):
+        if _NEW_NAMESPACES >> bit & 1:
+            yield refused, "clone", (arg(0, masked, 1 << bit, 1 << bit),)
+    # Only the low word counts to the kernel; one with more above it is the same request.
+    for request in (termios.TIOCSTI, _TIOCLINUX):
+        yield refused, "ioctl", (arg(1, masked, _LOW_WORD, request),)
+    no_family = library.ERRNO(errno.EAFNOSUPPORT)
+    for call in ("socket", "socketpair"):
+        for family in range(_FAMILIES_KNOWN):
+            if family not in _FAMILIES:
+                yield no_family, call, (arg(0, masked, _LOW_WORD, family),)
+        yield no_family, call, (arg(0, library.GE, _FAMILIES_KNOWN),)

@@ -1,0 +1,76 @@
+"""Prompts: the house has none of its own; those of other servers, under the names of their tools.
+
+What stands before the names of a server's tools stands before those of its prompts.
+"""
+
+from typing import Any, NamedTuple
+
+from toolgate.call import Output
+from toolgate.errors import ToolError
+from toolgate.server.mcp.exchange import Exchange
+from toolgate.server.mcp.others import Others, Share, offered, said
+from toolgate.server.mcp.paging import Item, paged
+from toolgate.server.mcp.resources import failed, unpacked, whole
+from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, mapping, text
+from toolgate.server.mcp.tools import Calls
+from toolgate.upstreams.upstream import Json, Kind
+
+
+class Prompt(NamedTuple):
+    """One of them: whose it is, its name there, and all that is told of it here."""
+
+    share: Share
+    name: str
+    shown: Json
+
+
+class Prompts:
+    """What can be had, and by whom."""
+
+    def __init__(self, calls: Calls, others: Others) -> None:
+        self._calls = calls
+        self._others = others
+
+    async def listed(self, exchange: Exchange) -> dict[str, Any]:
+        """A page of them, by server and name."""
+        found = await self._all(exchange)
+        items = [Item(f"{one.share.server}\0{name}", one.shown) for name, one in found.items()]
+        items.sort(key=lambda item: item.key)
+        return paged("prompts", items, exchange.params)
+
+    async def get(self, exchange: Exchange) -> dict[str, Any]:
+        """One, with its arguments filled in by its server."""
+        name, given = text(exchange.params, "name"), mapping(exchange.params, "arguments")
+        found = await self.find(exchange, name)
+        if found is None:
+            raise Fault(
+                INVALID_PARAMS, "There is no such prompt; prompts/list names them.", {"name": name}
+            )
+
+        async def passed(exchange: Exchange, output: Output) -> dict[str, Any]:
+            error = output.error
+            if error is not None and error.code == ToolError.code:
+                raise Fault(INVALID_PARAMS, error.message, {"name": name})
+            if error is not None:
+                raise failed(output, name)
+            return whole(await unpacked(exchange, name, output), "messages", "description")
+
+        args = {"name": found.name, "arguments": given}
+        return await self._calls.standing(exchange, found.share.spec, args, passed)
+
+    async def find(self, exchange: Exchange, name: str) -> Prompt | None:
+        """A prompt of that name, that this caller may have."""
+        return (await self._all(exchange)).get(name)
+
+    async def _all(self, exchange: Exchange) -> dict[str, Prompt]:
+        """By name. Of one that two servers have, the first server's is it."""
+        shares = await self._others.shares(exchange.peer.caller, Kind.PROMPTS)
+        found: dict[str, Prompt] = {}
+        for share, listed in await offered(shares, Kind.PROMPTS):
+            for one in listed:
+                own = said(one, "name")
+                if own:
+                    name = f"{share.prefix}{own}"
+                    shown = one if name == own else {**one, "name": name}
+                    found.setdefault(name, Prompt(share, own, shown))
+        return found

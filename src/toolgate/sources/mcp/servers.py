@@ -1,0 +1,231 @@
+"""The MCP servers of the house: those of the settings, and those that operators added."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+
+import orjson
+from pydantic import ValidationError
+
+from toolgate.catalog.catalog import Catalog
+from toolgate.errors import CatalogError, InvalidRequest, ToolgateError
+from toolgate.settings.outward import McpServer
+from toolgate.sources.mcp import naming
+from toolgate.sources.mcp.away import Away
+from toolgate.sources.mcp.judging import House
+from toolgate.sources.mcp.source import McpSource
+from toolgate.tenancy.names import nearest
+from toolgate.tenancy.servers import NONE
+from toolgate.tenancy.tenancy import Tenancy
+from toolgate.upstreams.member import Member
+from toolgate.upstreams.upstream import Kind, Upstream
+
+log = logging.getLogger("toolgate")
+Make = Callable[[str, McpServer], Awaitable[Upstream]]
+# How soon a change by another node is seen, and how often a server that keeps changing is asked.
+_LOOK = 0.5
+_QUIET = 0.5
+
+
+class Upstreams(Mapping[str, Upstream]):
+    """The connections, by name, as they are now."""
+
+    def __init__(self, members: Mapping[str, Member]) -> None:
+        self._members = members
+
+    def __getitem__(self, name: str) -> Upstream:
+        return self._members[name].upstream
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._members))
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+
+class Servers:
+    """Connects what is configured, and keeps the catalog in step with what it says."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, McpServer],
+        catalog: Catalog,
+        tenancy: Tenancy,
+        *,
+        members: dict[str, Member],
+        make: Make,
+        path: Callable[[str], Path],
+    ) -> None:
+        """`members` is what the provider looks into; `make` connects one."""
+        self.settings = settings
+        self._catalog = catalog
+        self._tenancy = tenancy
+        self._members = members
+        self._make = make
+        self._path = path
+        self._sources: dict[str, McpSource] = {}
+        self._seen = NONE
+        self._following = asyncio.Lock()
+        self._dirty: set[str] = set()
+        self._wake = asyncio.Event()
+        self._checks: dict[str, asyncio.Task[object]] = {}
+
+    @property
+    def sources(self) -> Mapping[str, McpSource]:
+        """Those that are in use, by name."""
+        return self._sources
+
+    def wanted(self) -> dict[str, McpServer]:
+        """All that are switched on; one of the settings stands before one of its name that was
+        added.
+        """
+        found = dict(self.settings)
+        for name, given in self._tenancy.world.servers.added.items():
+            try:
+                found.setdefault(name, McpServer.model_validate_json(_json(given)))
+            except ValidationError as error:
+                # It was checked when it was added; by another version, perhaps.
+                log.warning("MCP server %r cannot be used (%s)", name, type(error).__name__)
+        return {name: one for name, one in found.items() if one.enabled}
+
+    def source(self, name: str) -> McpSource:
+        """One that is in use, or `InvalidRequest`."""
+        found = self._sources.get(name)
+        if found is None:
+            raise InvalidRequest(
+                f"There is no MCP server {name[:80]!r} that is in use."
+                + nearest(name, self._sources)
+            )
+        return found
+
+    async def follow(self) -> None:
+        """Connect what is new, end what is gone, and look again at what was agreed to."""
+        async with self._following:
+            before, self._seen = self._seen, self._tenancy.world.servers
+            wanted = self.wanted()
+            for name, source in list(self._sources.items()):
+                if wanted.get(name) != source.member.settings:
+                    await self._end(name, source)
+            new = [name for name in wanted if name not in self._sources]
+            for name in new:
+                self._sources[name] = await self._begun(name, wanted[name])
+            pins, agreed = before.pins, self._seen.pins
+            again = [
+                name for name in self._sources if name in new or pins.get(name) != agreed.get(name)
+            ]
+            await self._ask(*again)
+
+    async def look(self, name: str, patience: float) -> McpSource:
+        """Ask one server now, however long it has been silent."""
+        source = self.source(name)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await source.answered()
+        await self._ask(name)
+        return source
+
+    async def run(self) -> None:
+        """Follow the world, and servers that change, until the house closes."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK):
+                    await self._wake.wait()
+            self._wake.clear()
+            try:
+                if self._tenancy.world.servers is not self._seen:
+                    await self.follow()
+                due, self._dirty = self._dirty, set()
+                if due:
+                    await self._ask(*(name for name in due if name in self._sources))
+                    # A server that shouts is asked so often at most.
+                    await asyncio.sleep(_QUIET)
+            except ToolgateError as error:
+                log.warning("MCP servers could not be looked at: %s", error)
+
+    async def close(self) -> None:
+        """End every connection, and whatever was started for it."""
+        for check in self._checks.values():
+            check.cancel()
+        sources = list(self._sources.values())
+        self._sources.clear()
+        self._members.clear()
+        await asyncio.gather(*(source.close() for source in sources), return_exceptions=True)
+
+    async def _begun(self, name: str, settings: McpServer) -> McpSource:
+        try:
+            upstream = await self._make(name, settings)
+        except ToolgateError as error:
+            upstream = Away(name, error.message)
+        member = Member(name, settings, upstream)
+        file = self._path(settings.overlay) if settings.overlay else None
+        source = McpSource(
+            member,
+            self._tenancy,
+            house=self._house,
+            file=file,
+            later=lambda: self._soon(name),
+        )
+        member.check = lambda: self._checked(name)
+        upstream.on_changed(lambda kind: self._changed(member, kind))
+        self._members[name] = member
+        return source
+
+    async def _end(self, name: str, source: McpSource) -> None:
+        del self._sources[name]
+        self._members.pop(name, None)
+        await self._catalog.drop(source)
+        await source.close()
+
+    async def _ask(self, *names: str) -> None:
+        sources = [self._sources[name] for name in names if name in self._sources]
+        if not sources:
+            return
+        try:
+            await self._catalog.ask(*sources)
+        except CatalogError as error:
+            log.warning("the catalog stays as it was: %s", error)
+
+    async def _checked(self, name: str) -> None:
+        """Compare what a server has with what was agreed to: once for all who wait for it."""
+        check = self._checks.get(name)
+        if check is None or check.done():
+            check = self._checks[name] = asyncio.create_task(self._settled(name))
+        await asyncio.shield(check)
+
+    async def _settled(self, name: str) -> None:
+        source = self._sources.get(name)
+        if source is None or source.member.is_checked:
+            return
+        # A server that is on its way is waited for; the call's own time bounds that.
+        await source.answered()
+        await self._ask(name)
+
+    def _changed(self, member: Member, kind: Kind) -> None:
+        if member.upstream.problem:
+            # When it is back it may be another.
+            member.is_checked = False
+        if kind is Kind.TOOLS or member.upstream.problem:
+            self._soon(member.name)
+
+    def _soon(self, name: str) -> None:
+        self._dirty.add(name)
+        self._wake.set()
+
+    def _house(self, server: str) -> House:
+        """What there is beside a server's own tools."""
+        specs = {
+            name: spec
+            for name, spec in self._catalog.current.specs.items()
+            if spec.origin.kind != "mcp" or spec.origin.where != server
+        }
+        words = [name for name, spec in specs.items() if spec.origin.kind != "mcp"]
+        for name, source in self._sources.items():
+            if name != server:
+                words += source.words
+        return House(frozenset(specs), naming.skeletons(words))
+
+
+def _json(given: object) -> bytes:
+    return orjson.dumps(given, default=dict)

@@ -1,0 +1,397 @@
+"""Streamable HTTP: a request is a POST, its answer one JSON body or a stream that ends with it."""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, cast
+
+import orjson
+
+from toolgate import clock
+from toolgate.asked import Line
+from toolgate.errors import InputNeeded
+from toolgate.net.client import HttpClient, Streaming
+from toolgate.net.errors import Gone, Late, Lost, NotSent
+from toolgate.retries import pause
+from toolgate.upstreams import headers as repeating
+from toolgate.upstreams import message, revision
+from toolgate.upstreams.aside import Aside, quietly
+from toolgate.upstreams.beside import Beside
+from toolgate.upstreams.events import EndlessError, Events
+from toolgate.upstreams.failures import UNREACHED, AwayError, BrokenError, Ending
+from toolgate.upstreams.hearing import Hearing
+from toolgate.upstreams.message import Fault, FaultError, Json
+from toolgate.upstreams.phrases import Phrases
+from toolgate.upstreams.refusals import (
+    Challenge,
+    ChallengedError,
+    MovedError,
+    SessionGoneError,
+    moved_to,
+    refusal,
+)
+from toolgate.upstreams.wire import Ear, Welcome
+
+MOST = 32 * 1024 * 1024
+_ACCEPT = "application/json, text/event-stream"
+_STREAM = "text/event-stream"
+_JSON = "application/json"
+_MOST_KEPT = 20_000
+_MOST_MOVES = 3
+# How often a stream that broke off is asked for again, without anything new in between.
+_COMEBACKS = 5
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
+_LAST_WORDS = 5.0
+
+
+class Http:
+    """One server by its address. Connections are the client's, and kept by it."""
+
+    def __init__(
+        self,
+        url: str,
+        client: HttpClient,
+        ear: Ear,
+        *,
+        headers: Mapping[str, str],
+        asks: frozenset[str] = frozenset(),
+        challenge: Challenge | None = None,
+    ) -> None:
+        """`headers` go to this address and to no other."""
+        self.url = url
+        self.client = client
+        self.ear = ear
+        self._given = dict(headers)
+        self._asks = asks
+        self._challenge = challenge
+        self._session = ""
+        self._ids = 0
+        self._params: Mapping[str, Mapping[tuple[str, ...], str]] = {}
+        self._welcome = Welcome(version="", is_modern=True, capabilities={}, info={})
+        self._phrases = Phrases(is_modern=True, asks=asks)
+        self._heads: dict[str, dict[str, str]] = {}
+        self._aside = Aside()
+        # Who could be asked what a server asks beside its calls; kept only where that is allowed.
+        self._callers: list[Line] = []
+        self._beside = Beside(ear)
+        self._hearing: Hearing | None = None
+        self._renewing: asyncio.Task[None] | None = None
+        self.renew: Callable[[], Coroutine[Any, Any, None]] | None = None
+        self.gone: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+
+    @property
+    def welcome(self) -> Welcome:
+        """What its server said of itself."""
+        return self._welcome
+
+    def adopt(self, welcome: Welcome) -> None:
+        """From now on its revision is spoken."""
+        self._welcome = welcome
+        self._phrases = Phrases(is_modern=welcome.is_modern, asks=self._asks)
+        self._heads.clear()
+        if not welcome.version:
+            self._session = ""
+
+    def repeat(self, headers: Mapping[str, Mapping[tuple[str, ...], str]]) -> None:
+        """Arguments that stand in headers too, by tool; only the newer revision has them."""
+        self._params = headers if self._welcome.is_modern else {}
+
+    async def call(
+        self,
+        tool: str,
+        args: Json,
+        *,
+        seconds: float,
+        line: Line | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Json:
+        """Nearly all requests are this one."""
+        id_ = self._ids = self._ids + 1
+        body = self._phrases.call(id_, tool, args, line, meta)
+        head = self._heads.get(tool)
+        if head is None:
+            head = self._heads[tool] = self._head("tools/call", tool)
+            if len(self._heads) > _MOST_KEPT:
+                self._heads.clear()
+        wanted = self._params.get(tool)
+        if wanted:
+            head = head | repeating.of_arguments(wanted, args)
+        return await self._posted(id_, body, head, seconds, line)
+
+    async def ask(
+        self,
+        method: str,
+        params: Json,
+        *,
+        seconds: float,
+        line: Line | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Json:
+        """Any request."""
+        id_ = self._ids = self._ids + 1
+        body = self._phrases.other(id_, method, params, line, meta)
+        named = revision.NAMED.get(method)
+        name = params.get(named) if named else None
+        head = self._head(method, name if type(name) is str else "")
+        if method == "tools/call" and type(name) is str and self._params.get(name):
+            args = params.get("arguments")
+            if type(args) is dict:
+                head |= repeating.of_arguments(self._params[name], cast("Json", args))
+        return await self._posted(id_, body, head, seconds, line)
+
+    async def tell(self, method: str, params: Json | None = None) -> None:
+        """A notification. The newer revision has none that a client sends."""
+        if not self._welcome.is_modern:
+            await self._sent(message.notification(method, params))
+
+    async def _posted(
+        self, id_: int, body: bytes, head: Mapping[str, str], seconds: float, line: Line | None
+    ) -> Json:
+        """Send, and once more where the server surely did nothing but say how."""
+        if line is None or not self._asks or self._welcome.is_modern:
+            return await self._tried(id_, body, head, seconds, line)
+        self._callers.append(line)
+        try:
+            return await self._tried(id_, body, head, seconds, line)
+        finally:
+            self._callers.remove(line)
+
+    async def _tried(
+        self, id_: int, body: bytes, head: Mapping[str, str], seconds: float, line: Line | None
+    ) -> Json:
+        for _ in range(_MOST_MOVES):
+            try:
+                return await self._answered(id_, body, head, seconds, line)
+            except SessionGoneError:
+                await self.renewed(head.get("Mcp-Session-Id", ""))
+                head = {**head, **self._common()}
+            except MovedError as moved:
+                self.url = moved.url
+            except ChallengedError as challenged:
+                if self._challenge is None or not await self._challenge.met(challenged.answer):
+                    raise challenged.error from None
+                self._heads.clear()
+                head = {**head, **self._challenge.headers}
+            except NotSent as error:
+                self.lose(error.message)
+                raise
+            except Late:
+                self._withdraw(id_)
+                raise TimeoutError from None
+            except (asyncio.CancelledError, InputNeeded):
+                self._withdraw(id_)
+                raise
+        raise AwayError("it sends every request elsewhere.")
+
+    async def _answered(
+        self, id_: int, body: bytes, head: Mapping[str, str], seconds: float, line: Line | None
+    ) -> Json:
+        async with self.client.stream(
+            "POST", self.url, headers=head, body=body, seconds=seconds
+        ) as answer:
+            if answer.status == 200:
+                kind = answer.headers.get("content-type", "")
+                if kind.startswith(_JSON):
+                    return self._taken(id_, await answer.read(MOST), answer)
+                if kind.startswith(_STREAM):
+                    until_ns = clock.monotonic_ns() + int(seconds * 1e9)
+                    self._note_session(answer)
+                    return await self._streamed(id_, answer, until_ns, line)
+            raise await self._refused(answer)
+
+    def _taken(self, id_: int, raw: bytes, answer: Streaming) -> Json:
+        """The result in one body."""
+        try:
+            document: Any = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            raise BrokenError("its answer is no JSON.") from None
+        if type(document) is not dict:
+            raise BrokenError("its answer is no message.")
+        said = cast("Json", document)
+        if said.get("id") != id_:
+            if type(said.get("error")) is dict and said.get("id") is None:
+                raise FaultError(message.fault_of(said["error"]))
+            raise BrokenError("its answer is to another request.")
+        if not self._welcome.version:
+            self._note_session(answer)
+        result = said.get("result")
+        if type(result) is dict:
+            return cast("Json", result)
+        raise FaultError(message.fault_of(said.get("error")))
+
+    async def _streamed(
+        self, id_: int, answer: Streaming, until_ns: int, line: Line | None
+    ) -> Json:
+        """What comes before the answer, and the answer; where the stream breaks off, its rest."""
+        events = Events()
+        found = await self._read(id_, answer, events, line)
+        comebacks = 0
+        while found is None:
+            left = (until_ns - clock.monotonic_ns()) / 1e9
+            if not events.last or self._welcome.is_modern or comebacks >= _COMEBACKS:
+                raise BrokenError("its stream ended before the answer.")
+            wait = events.retry
+            if wait is None:
+                roll = random.random()  # noqa: S311  no secret
+                wait = pause(comebacks + 1, base=_FIRST_PAUSE, most=_LONGEST_PAUSE, roll=roll)
+            if left <= wait:
+                await asyncio.sleep(max(left, 0))
+                raise Late("did not answer")
+            await asyncio.sleep(wait)
+            comebacks += 1
+            last = events.last
+            found = await self._resumed(id_, events, left - wait, line)
+            if events.last != last:
+                comebacks = 0
+        return found
+
+    async def _resumed(
+        self, id_: int, events: Events, seconds: float, line: Line | None
+    ) -> Json | None:
+        head = {**self._common(), "Accept": _STREAM, "Last-Event-ID": events.last}
+        del head["Content-Type"]
+        try:
+            async with self.client.stream("GET", self.url, headers=head, seconds=seconds) as answer:
+                if answer.status != 200:
+                    raise BrokenError(f"the rest of its stream is not there ({answer.status}).")
+                return await self._read(id_, answer, events, line)
+        except (NotSent, Gone):
+            return None
+
+    async def _read(
+        self, id_: int, answer: Streaming, events: Events, line: Line | None
+    ) -> Json | None:
+        """The answer, or `None` where the stream ends before it."""
+        try:
+            async for piece in answer:
+                for event in events.feed(piece):
+                    said = message.read(event.data)
+                    if said is None:
+                        continue
+                    if message.is_answer(said):
+                        if said.get("id") == id_:
+                            return message.answer_of(said)
+                        continue
+                    replying = self._beside.heard(said, line)
+                    if replying is not None:
+                        # Here, and not aside: what a person has to answer can end the call.
+                        await quietly(self._replied(replying))
+        except EndlessError:
+            raise BrokenError(f"it sends more than {MOST:,} bytes in one event.") from None
+        except Late:
+            raise
+        except Lost:
+            return None
+        return None
+
+    def heard(self, said: Json) -> None:
+        """What came on a stream of no call: a request is answered by a POST of its own."""
+        line = self._callers[0] if len(self._callers) == 1 else None
+        replying = self._beside.heard(said, line)
+        if replying is not None:
+            self._aside.later(self._replied_aside(said.get("id"), replying))
+
+    async def _replied(self, replying: Coroutine[Any, Any, bytes]) -> None:
+        await self._sent(await replying)
+
+    async def _replied_aside(self, id_: Any, replying: Coroutine[Any, Any, bytes]) -> None:
+        try:
+            body = await replying
+        except InputNeeded:
+            # Which call would have to end for it, nobody knows.
+            body = message.result(id_, {"action": "decline"})
+        await self._sent(body)
+
+    def listen(self, uris: Sequence[str]) -> None:
+        """Hear what changes, from now on."""
+        if self._hearing is not None:
+            self._hearing.close()
+        self._hearing = Hearing(self, uris)
+
+    @property
+    def has_session(self) -> bool:
+        """Whether its server knows us by one."""
+        return bool(self._session)
+
+    def phrase(self, method: str, params: Json) -> bytes:
+        """A request whose answer nobody waits for."""
+        self._ids += 1
+        return self._phrases.other(self._ids, method, params)
+
+    def head_for(self, method: str) -> dict[str, str]:
+        """The headers of a request that names nothing."""
+        return self._head(method, "")
+
+    def _common(self) -> dict[str, str]:
+        head = {**self._given, "Content-Type": _JSON, "Accept": _ACCEPT}
+        if self._welcome.version:
+            head["MCP-Protocol-Version"] = self._welcome.version
+        if self._session:
+            head["Mcp-Session-Id"] = self._session
+        if self._challenge is not None:
+            head |= self._challenge.headers
+        return head
+
+    def _head(self, method: str, name: str) -> dict[str, str]:
+        head = self._common()
+        if self._welcome.is_modern:
+            head["Mcp-Method"] = method
+            if name:
+                head["Mcp-Name"] = repeating.value(name)
+        return head
+
+    def _note_session(self, answer: Streaming) -> None:
+        """Only the answer to `initialize` begins a session."""
+        if not self._welcome.is_modern and not self._welcome.version:
+            self._session = answer.headers.get("mcp-session-id", "")
+
+    async def _refused(self, answer: Streaming) -> Exception:
+        if (url := moved_to(answer, self.url)) is not None:
+            return MovedError(url)
+        error = await refusal(answer, has_session=bool(self._session))
+        if answer.status in {401, 403} and self._challenge is not None:
+            return ChallengedError(answer, error)
+        return error
+
+    async def _sent(self, body: bytes) -> None:
+        """What has no answer, or is one."""
+        async with self.client.stream(
+            "POST", self.url, headers=self._common(), body=body, seconds=_LAST_WORDS
+        ) as answer:
+            if answer.status >= 400:
+                raise FaultError(Fault(message.INVALID_REQUEST, f"HTTP {answer.status}"))
+
+    async def renewed(self, session: str) -> None:
+        """A new session, once for all who found that theirs has expired."""
+        if self._session != session:
+            return
+        if self.renew is None:
+            raise AwayError("its session has ended.")
+        if self._renewing is None or self._renewing.done():
+            self._renewing = asyncio.create_task(self.renew())
+        await asyncio.shield(self._renewing)
+
+    def _withdraw(self, id_: int) -> None:
+        """Nobody waits any more. On the newer revision the closed connection has said so."""
+        if not self._welcome.is_modern and self._welcome.version:
+            said = {"requestId": id_, "reason": "Nobody waits for it any more."}
+            self._aside.later(self._sent(message.notification("notifications/cancelled", said)))
+
+    def lose(self, why: str) -> None:
+        """It cannot be reached any more."""
+        if not self.gone.done():
+            self.gone.set_result(Ending(UNREACHED, why))
+
+    async def close(self) -> None:
+        """The session ends; streams do."""
+        self.lose("It is closed.")
+        if self._hearing is not None:
+            self._hearing.close()
+        self._aside.close()
+        if self._session:
+            await quietly(self._ended())
+
+    async def _ended(self) -> None:
+        head = self._common()
+        del head["Content-Type"]
+        await self.client.send("DELETE", self.url, headers=head, most=65_536, seconds=_LAST_WORDS)

@@ -1,0 +1,108 @@
+"""JSON-RPC as a client writes and reads it."""
+
+from typing import Any, cast
+
+import msgspec
+import orjson
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+RESOURCE_NOT_FOUND = -32002
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
+
+Json = dict[str, Any]
+Id = str | int
+_MOST_TEXT = 2_000
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """What a server says instead of a result, in its own words."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+class FaultError(Exception):
+    """A fault on its way to whoever asked."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def request(id_: Id, method: str, params: Json) -> bytes:
+    """What is answered."""
+    return orjson.dumps({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
+
+
+def notification(method: str, params: Json | None = None) -> bytes:
+    """What nobody answers."""
+    head: Json = {"jsonrpc": "2.0", "method": method}
+    return orjson.dumps(head if params is None else head | {"params": params})
+
+
+def result(id_: Id, value: Json) -> bytes:
+    """Our answer to what a server asked."""
+    return orjson.dumps({"jsonrpc": "2.0", "id": id_, "result": value})
+
+
+def error(id_: Id, fault: Fault) -> bytes:
+    """Our answer where there is no result."""
+    told = {"code": fault.code, "message": fault.message}
+    return orjson.dumps({"jsonrpc": "2.0", "id": id_, "error": told})
+
+
+def read(raw: bytes) -> Json | None:
+    """A message; `None` for what is none."""
+    try:
+        document: Any = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    if type(document) is not dict:
+        return None
+    said = cast("Json", document)
+    return said if said.get("jsonrpc") == "2.0" else None
+
+
+def is_answer(message: Json) -> bool:
+    """Whether it answers something that was asked."""
+    return "method" not in message and ("result" in message or "error" in message)
+
+
+def params_of(message: Json) -> Json:
+    """What stands in `params`, or nothing."""
+    given = message.get("params")
+    return cast("Json", given) if type(given) is dict else {}
+
+
+def meta_of(params: Json) -> Json:
+    """What stands in `_meta`, or nothing."""
+    given = params.get("_meta")
+    return cast("Json", given) if type(given) is dict else {}
+
+
+def answer_of(message: Json) -> Json:
+    """The result, or `FaultError` with what the server says instead."""
+    value = message.get("result")
+    if type(value) is dict:
+        return cast("Json", value)
+    raise FaultError(fault_of(message.get("error")))
+
+
+def fault_of(given: Any) -> Fault:
+    """An error as a server sent it; whatever is wrong with it becomes one too."""
+    if type(given) is not dict:
+        return Fault(INTERNAL_ERROR, "It answered with neither a result nor an error.")
+    told = cast("Json", given)
+    code, message = told.get("code"), told.get("message")
+    return Fault(
+        code if type(code) is int else INTERNAL_ERROR,
+        message[:_MOST_TEXT] if type(message) is str else "It gave no reason.",
+        told.get("data"),
+    )

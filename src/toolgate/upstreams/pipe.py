@@ -1,0 +1,259 @@
+"""A server that is a program here: one message a line on its standard streams."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+from toolgate.asked import Line
+from toolgate.errors import InputNeeded
+from toolgate.sandbox.sandbox import Running
+from toolgate.upstreams import message
+from toolgate.upstreams.beside import Beside
+from toolgate.upstreams.failures import AwayError, BrokenError, Ending
+from toolgate.upstreams.hearing import LISTEN, wanted
+from toolgate.upstreams.message import Json
+from toolgate.upstreams.phrases import Phrases
+from toolgate.upstreams.tail import Tail
+from toolgate.upstreams.wire import Ear, Welcome
+
+# A message with an image is a few megabytes; a line without an end is ended.
+_MOST_LINE = 32 * 1024 * 1024
+# Programs print where they should not. One that prints nothing else is no server.
+_MOST_NOISE = 1_000
+_PIECE = 256 * 1024
+_GRACE = 1.0
+_LAST_WORDS = 0.2
+
+
+class _Waiter:
+    """Who waits for an answer, and may be told something before."""
+
+    __slots__ = ("answer", "line")
+
+    def __init__(self, line: Line | None) -> None:
+        self.answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        self.line = line
+
+
+class Pipe:
+    """One running program. It is ended with this, and so is all that it started."""
+
+    def __init__(
+        self,
+        running: Running,
+        ear: Ear,
+        *,
+        asks: frozenset[str] = frozenset(),
+        secrets: Sequence[str] = (),
+    ) -> None:
+        """`secrets` are not shown in what is told of its complaints."""
+        self._running = running
+        self._ear = ear
+        self._asks = asks
+        self._ids = 0
+        self._waiting: dict[int, _Waiter] = {}
+        self._welcome = Welcome(version="", is_modern=True, capabilities={}, info={})
+        self._phrases = Phrases(is_modern=True, asks=asks)
+        self._beside = Beside(ear)
+        self._listening = 0
+        self._tail = Tail(running.stderr, secrets)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.noise = 0
+        # A pipe has no session.
+        self.renew: Callable[[], Coroutine[Any, Any, None]] | None = None
+        self.gone: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self._reading = asyncio.create_task(self._read())
+
+    def adopt(self, welcome: Welcome) -> None:
+        """From now on its revision is spoken."""
+        self._welcome = welcome
+        self._phrases = Phrases(is_modern=welcome.is_modern, asks=self._asks)
+
+    def repeat(self, headers: Mapping[str, Mapping[tuple[str, ...], str]]) -> None:
+        """There are no headers on a pipe."""
+
+    # What is asked.
+
+    async def call(
+        self,
+        tool: str,
+        args: Json,
+        *,
+        seconds: float,
+        line: Line | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Json:
+        """A call of a tool."""
+        id_ = self._ids = self._ids + 1
+        body = self._phrases.call(id_, tool, args, line, meta)
+        return await self._asked(id_, body, seconds, line)
+
+    async def ask(
+        self,
+        method: str,
+        params: Json,
+        *,
+        seconds: float,
+        line: Line | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Json:
+        """Any request."""
+        id_ = self._ids = self._ids + 1
+        body = self._phrases.other(id_, method, params, line, meta)
+        return await self._asked(id_, body, seconds, line)
+
+    async def tell(self, method: str, params: Json | None = None) -> None:
+        """A notification."""
+        self._write(message.notification(method, params))
+        await self._drained()
+
+    def listen(self, uris: Sequence[str]) -> None:
+        """On the newer revision a request says what is to be heard; the older one tells it all."""
+        if not self._welcome.is_modern:
+            return
+        if self._listening:
+            self._withdraw(self._listening)
+            self._listening = 0
+        filters = wanted(self._welcome.capabilities, uris)
+        if filters and not self.gone.done():
+            self._listening = self._ids = self._ids + 1
+            self._write(self._phrases.other(self._ids, LISTEN, {"notifications": filters}))
+
+    async def _asked(self, id_: int, body: bytes, seconds: float, line: Line | None) -> Json:
+        if self.gone.done():
+            raise AwayError(self.gone.result().why)
+        waiter = self._waiting[id_] = _Waiter(line)
+        try:
+            async with asyncio.timeout(seconds):
+                self._write(body)
+                await self._drained()
+                said = await waiter.answer
+        except (TimeoutError, asyncio.CancelledError, InputNeeded):
+            self._withdraw(id_)
+            raise
+        finally:
+            self._waiting.pop(id_, None)
+            # Its program may have ended while nobody looked.
+            if waiter.answer.done() and not waiter.answer.cancelled():
+                waiter.answer.exception()
+        return message.answer_of(said)
+
+    def _write(self, body: bytes) -> None:
+        if not self._running.stdin.is_closing():
+            self._running.stdin.write(body + b"\n")
+
+    async def _drained(self) -> None:
+        try:
+            await self._running.stdin.drain()
+        except OSError:
+            raise BrokenError("its program takes nothing any more.") from None
+
+    def _withdraw(self, id_: int) -> None:
+        said = {"requestId": id_, "reason": "Nobody waits for it any more."}
+        if not self.gone.done():
+            self._write(message.notification("notifications/cancelled", said))
+
+    # What comes.
+
+    async def _read(self) -> None:
+        rest = bytearray()
+        why = "its program ended."
+        while piece := await self._running.stdout.read(_PIECE):
+            begin = len(rest)
+            rest += piece
+            if b"\n" in piece:
+                end = rest.rindex(b"\n", begin)
+                lines = bytes(rest[:end]).split(b"\n")
+                del rest[: end + 1]
+                for line in lines:
+                    self._line(line)
+            if len(rest) > _MOST_LINE:
+                why = f"its program wrote a line of more than {_MOST_LINE:,} bytes, and was ended."
+                break
+            if self.noise > _MOST_NOISE:
+                why = "its program writes what is no MCP on its standard output, and was ended."
+                break
+        how = await self._code()
+        # Its last words may come after its end.
+        await asyncio.wait({self._tail.task}, timeout=_LAST_WORDS)
+        self._end(why, how)
+
+    def _line(self, raw: bytes) -> None:
+        if not raw.strip():
+            return
+        said = message.read(raw)
+        if said is None:
+            self.noise += 1
+            return
+        if message.is_answer(said):
+            id_ = said.get("id")
+            waiter = self._waiting.get(id_) if type(id_) is int else None
+            # Late ones, second ones and strangers' go nowhere.
+            if waiter is not None and not waiter.answer.done():
+                waiter.answer.set_result(said)
+            return
+        waiter = self._meant(said)
+        replying = self._beside.heard(said, None if waiter is None else waiter.line)
+        if replying is not None:
+            self._later(self._replied(replying, waiter))
+
+    def _meant(self, said: Json) -> _Waiter | None:
+        """Whose call a message is about: progress says it; else there has to be just one."""
+        if said.get("method") == "notifications/progress":
+            token = message.params_of(said).get("progressToken")
+            return self._waiting.get(token) if type(token) is int else None
+        heard = [one for one in self._waiting.values() if one.line is not None]
+        return heard[0] if len(heard) == 1 else None
+
+    async def _replied(self, replying: Coroutine[Any, Any, bytes], waiter: _Waiter | None) -> None:
+        try:
+            self._write(await replying)
+            await self._drained()
+        except InputNeeded as needed:
+            if waiter is not None and not waiter.answer.done():
+                waiter.answer.set_exception(needed)
+        except BrokenError:
+            return
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # Its end.
+
+    async def _code(self) -> str:
+        """How it ended, if it has."""
+        try:
+            async with asyncio.timeout(_GRACE):
+                code = await self._running.wait()
+        except TimeoutError:
+            return "it still runs"
+        return f"exit code {code}" if code >= 0 else f"signal {-code}"
+
+    def _end(self, why: str, how: str) -> None:
+        if self.gone.done():
+            return
+        said = self._tail.said()
+        detail = f"{why[:-1]} ({how}{f'; it said: {said}' if said else ''})."
+        self.gone.set_result(Ending(why, detail))
+        for waiter in self._waiting.values():
+            if not waiter.answer.done():
+                waiter.answer.set_exception(BrokenError(why))
+
+    async def close(self) -> None:
+        """Its input ends; a program that does not end with it is ended, with all it started."""
+        try:
+            if not self._running.stdin.is_closing():
+                self._running.stdin.close()
+            async with asyncio.timeout(_GRACE):
+                await self._running.wait()
+        except (TimeoutError, OSError):
+            pass
+        finally:
+            await self._running.end()
+        self._end("it is closed.", "closed")
+        tasks = (*self._tasks, self._reading, self._tail.task)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,84 @@
+"""A hundred programs that try to get out: each works outside, and none inside."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from tests.sandbox.conftest import PYTHON
+from tests.sandbox.place import ROOT, made
+from toolgate.sandbox.probing import interpreter
+from toolgate.sandbox.sandbox import Ended, Sandbox
+
+_PROGRAM = (*PYTHON, str(ROOT / "tests/sandbox/escapes/run.py"))
+# Who runs the tests may be kept from it as well, by a container around all of this.
+_KEPT_FROM_US = frozenset({"read_environment_of_init"})
+_ROOT = os.geteuid() == 0
+
+
+@pytest.fixture(scope="module")
+def outside() -> dict[str, bool]:
+    """What each does where nothing keeps it: the same program, the same listeners, no sandbox."""
+    with made() as place:
+        done = subprocess.run(
+            _PROGRAM,
+            input=json.dumps(place.told).encode(),
+            stdout=subprocess.PIPE,
+            pass_fds=(place.told["descriptor"],),
+            cwd=place.told["given"],
+            check=True,
+        )
+        found: dict[str, bool] = json.loads(done.stdout)
+        assert {"tcp", "tcp6", "udp", "udp6", "unix", "abstract"} <= set(place.reached)
+    return found
+
+
+@pytest.mark.req("P4")
+def test_every_program_works_outside(outside: dict[str, bool]) -> None:
+    failed = {name for name, worked in outside.items() if not worked}
+    assert len(outside) >= 80
+    # Without root, a good part of them is refused by the kernel already.
+    assert failed <= _KEPT_FROM_US if _ROOT else len(failed) < len(outside) // 2
+
+
+@pytest.mark.req("P4")
+async def test_no_program_works_in_bubblewrap(
+    bubblewrap: Sandbox, outside: dict[str, bool]
+) -> None:
+    with made() as place:
+        done = await bubblewrap.run(
+            _PROGRAM,
+            place.policy(*interpreter()),
+            stdin=json.dumps(place.told).encode(),
+            folder=place.told["given"],
+        )
+        assert (done.ended, done.code) == (Ended.BY_ITSELF, 0), done.stderr
+        inside: dict[str, bool] = json.loads(done.stdout)
+        assert set(inside) == set(outside)
+        assert [name for name, worked in inside.items() if worked] == []
+        assert place.reached == []
+
+
+# In gVisor these meet a kernel that is the program's own: it may do there as it likes.
+_OF_ITS_OWN = frozenset(
+    {"read_environment_of_init", "nested_users", "nested_users_by_clone", "new_mounts", "ring"}
+    | {"read_the_log_of_the_kernel", "netlink", "trace_a_sibling", "be_traced", "be_preferred"}
+)
+
+
+@pytest.mark.req("P4")
+async def test_no_program_gets_out_of_gvisor(gvisor: Sandbox, outside: dict[str, bool]) -> None:
+    with made() as place:
+        place.told["deeds"] = sorted(set(outside) - _OF_ITS_OWN)
+        done = await gvisor.run(
+            _PROGRAM,
+            place.policy(*interpreter()),
+            stdin=json.dumps(place.told).encode(),
+            folder=place.told["given"],
+        )
+        assert (done.ended, done.code) == (Ended.BY_ITSELF, 0), done.stderr
+        inside: dict[str, bool] = json.loads(done.stdout)
+        assert len(inside) >= 80
+        assert [name for name, worked in inside.items() if worked] == []
+        assert place.reached == []

@@ -1,0 +1,154 @@
+"""Programs that use up what there is: each is ended at its limit, and nothing of it is left."""
+
+import os
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.house import until
+from tests.sandbox.conftest import PYTHON
+from toolgate.sandbox.cgroup import hierarchy
+from toolgate.sandbox.policy import MEGABYTE, Policy
+from toolgate.sandbox.probing import interpreter
+from toolgate.sandbox.sandbox import Ended, Finished, Sandbox
+
+_BASE = Policy(
+    readable=interpreter(),
+    memory=64 * MEGABYTE,
+    processes=12,
+    open_files=32,
+    file_size=2 * MEGABYTE,
+    output=200_000,
+    seconds=20,
+    cpu=20,
+)
+_TEN_GIGABYTES = 10 * 1024**3
+
+
+async def _run(sandbox: Sandbox, program: str, **changed: float) -> Finished:
+    return await sandbox.run([*PYTHON, "-c", program], replace(_BASE, **changed))
+
+
+def _alive(word: str) -> list[int]:
+    """Who runs with this word in its arguments, seen from outside."""
+    found: list[int] = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if word.encode() in (place / "cmdline").read_bytes():
+                found.append(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.req("P4")
+async def test_a_fork_bomb_is_ended_and_leaves_nobody(bubblewrap: Sandbox) -> None:
+    bomb = "import os\nwhile True:\n try: os.fork()\n except OSError: pass\n#word_of_the_bomb"
+    done = await _run(bubblewrap, bomb, seconds=1)
+    assert done.ended is Ended.OUT_OF_TIME
+    assert _alive("word_of_the_bomb") == []
+
+
+@pytest.mark.req("P4")
+async def test_processes_and_threads_are_counted_together(bubblewrap: Sandbox) -> None:
+    program = (
+        "import threading,time\nn=0\ntry:\n for n in range(99): "
+        "threading.Thread(target=time.sleep,args=(9,),daemon=True).start()\n"
+        "except RuntimeError: print(n,flush=True)\nimport os; os._exit(0)"
+    )
+    done = await _run(bubblewrap, program)
+    assert int(done.stdout) <= 12
+    more = await _run(bubblewrap, program, processes=40)
+    assert int(more.stdout) > 12
+
+
+@pytest.mark.req("P4")
+async def test_ten_gigabytes_of_memory_are_not_to_be_had(bubblewrap: Sandbox) -> None:
+    done = await _run(bubblewrap, f"bytearray({_TEN_GIGABYTES}); print('had')")
+    assert done.stdout == b""
+    if hierarchy() is not None:
+        slowly = "kept=[]\nwhile True: kept.append(b'x'*1000000)"
+        done = await _run(bubblewrap, slowly)
+        assert done.ended is Ended.OUT_OF_MEMORY
+    assert (await _run(bubblewrap, "b'x' * 20_000_000; print('had')")).stdout == b"had\n"
+
+
+@pytest.mark.req("P4")
+async def test_a_file_ends_at_its_size(bubblewrap: Sandbox, tmp_path: Path) -> None:
+    program = (
+        f"f=open({str(tmp_path / 'big')!r},'wb',0)\n"
+        f"for _ in range({_TEN_GIGABYTES}//1000000): f.write(b'x'*1000000)"
+    )
+    policy = replace(_BASE, writable=(str(tmp_path),))
+    done = await bubblewrap.run([*PYTHON, "-c", program], policy)
+    assert done.code != 0
+    assert (tmp_path / "big").stat().st_size == 2 * MEGABYTE
+
+
+@pytest.mark.req("P4")
+async def test_the_work_folder_takes_no_more_than_the_memory(bubblewrap: Sandbox) -> None:
+    program = "n=0\nwhile True:\n open(f'{n}','wb').write(b'x'*1000000); n+=1\n print(n,flush=True)"
+    done = await _run(bubblewrap, program)
+    assert done.code != 0
+    assert int(done.stdout.split()[-1]) <= 64
+
+
+@pytest.mark.req("P4")
+async def test_a_million_files_are_not_to_be_had(bubblewrap: Sandbox) -> None:
+    done = await _run(
+        bubblewrap, "for n in range(1000000): open(f'{n}','w')\nprint('had')", seconds=4
+    )
+    assert done.stdout == b""
+
+
+@pytest.mark.req("P4")
+async def test_open_files_are_counted(bubblewrap: Sandbox) -> None:
+    program = "import os\nn=0\ntry:\n while True: os.dup(0); n+=1\nexcept OSError: print(n)"
+    assert int((await _run(bubblewrap, program)).stdout) < 32
+
+
+@pytest.mark.req("P4")
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+async def test_a_flood_of_output_is_cut_and_ends_the_program(
+    bubblewrap: Sandbox, stream: str
+) -> None:
+    done = await _run(bubblewrap, f"import sys\nwhile True: sys.{stream}.write('x'*9999)")
+    assert done.ended is Ended.TOO_MUCH_OUTPUT
+    assert len(done.stdout) + len(done.stderr) == 200_000
+
+
+@pytest.mark.req("P4")
+async def test_one_that_only_computes_is_ended_by_the_clock_and_by_what_it_computes(
+    bubblewrap: Sandbox,
+) -> None:
+    assert (await _run(bubblewrap, "while True: pass", seconds=0.3)).ended is Ended.OUT_OF_TIME
+    assert (await _run(bubblewrap, "while True: pass", cpu=1)).ended is Ended.OUT_OF_TIME
+
+
+@pytest.mark.req("P4")
+async def test_a_program_that_left_everything_behind_is_dead_when_the_call_ends(
+    bubblewrap: Sandbox,
+) -> None:
+    program = (
+        "import os,signal,time\n"
+        "if os.fork()==0:\n os.setsid()\n if os.fork()==0:\n"
+        "  signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "  signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "  os.close(0); os.close(1); os.close(2)\n  time.sleep(600)\n os._exit(0)\n"
+        "os.wait()\n#word_of_the_runaway"
+    )
+    done = await _run(bubblewrap, program)
+    assert (done.ended, done.code) == (Ended.BY_ITSELF, 0)
+    await until(lambda: _alive("word_of_the_runaway") == [])
+
+
+@pytest.mark.req("P4")
+async def test_no_group_is_left_of_all_that(bubblewrap: Sandbox) -> None:
+    # What the ones before could not let go is let go by the next.
+    await _run(bubblewrap, "pass")
+    groups = hierarchy()
+    if groups is None:
+        pytest.skip("skipped: no groups of processes on this machine")
+    left = f"toolgate-{os.getpid()}-*"
+    await until(lambda: not [*groups.processes.glob(left), *groups.memory.glob(left)])

@@ -1,0 +1,110 @@
+"""A server by its address: sessions, streams, credentials, and a server that goes and comes."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from tests.house import until
+from tests.upstreams.bare import address
+from tests.upstreams.misbehaving import Server, serving
+from toolgate.errors import ProviderUnavailable
+from toolgate.net.client import HttpClient
+from toolgate.net.guard import Guard
+from toolgate.upstreams.upstream import Kind
+
+
+@pytest.fixture
+async def client() -> AsyncGenerator[HttpClient]:
+    made = HttpClient(Guard())
+    yield made
+    await made.close()
+
+
+def methods(server: Server) -> list[str]:
+    return [str(said.get("method", verb)) for verb, said, _ in server.heard]
+
+
+@pytest.mark.req("P2")
+async def test_the_newer_revision_is_tried_once_and_the_older_one_remembered(
+    client: HttpClient,
+) -> None:
+    async with serving() as server:
+        upstream = address(server.port, client)
+        await upstream.open()
+        await upstream.call("ok", {}, seconds=5)
+        assert upstream.revision == "2025-11-25"
+        assert methods(server)[:3] == ["server/discover", "initialize", "notifications/initialized"]
+        headers = server.heard[-1][2]
+        assert headers["mcp-protocol-version"] == "2025-11-25"
+        assert headers["mcp-session-id"] in server.sessions
+        await upstream.close()
+        assert methods(server)[-1] == "DELETE"
+
+
+@pytest.mark.req("P2")
+async def test_a_session_that_expired_is_begun_anew_once_for_all_who_wait(
+    client: HttpClient,
+) -> None:
+    async with serving() as server:
+        upstream = address(server.port, client)
+        await upstream.open()
+        server.sessions.clear()
+        calls = [upstream.call("ok", {}, seconds=5) for _ in range(8)]
+        results = await asyncio.gather(*calls)
+        assert [one["content"][0]["text"] for one in results] == ["ok"] * 8
+        assert methods(server).count("initialize") == 2
+        await upstream.close()
+
+
+@pytest.mark.req("P2")
+async def test_credentials_go_to_their_server_and_to_no_other(client: HttpClient) -> None:
+    async with serving() as server, serving() as other:
+        upstream = address(server.port, client, headers={"X-Key": "k-1"})
+        await upstream.open()
+        server.elsewhere = f"http://127.0.0.1:{other.port}/mcp"
+        with pytest.raises(ProviderUnavailable, match="another address"):
+            await upstream.call("led away", {}, seconds=5)
+        # The control: they do go to their own server, and along a way that stays there.
+        server.elsewhere = "/other"
+        assert (await upstream.call("led away", {}, seconds=5))["content"]
+        assert all(headers["x-key"] == "k-1" for _, _, headers in server.heard)
+        assert other.heard == []
+        await upstream.close()
+
+
+@pytest.mark.req("P2")
+async def test_a_server_that_goes_and_comes_back_is_found_again(client: HttpClient) -> None:
+    told: list[Kind] = []
+    async with serving() as server:
+        port = server.port
+        upstream = address(port, client)
+        upstream.on_changed(told.append)
+        await upstream.open()
+        assert upstream.problem == ""
+    with pytest.raises(ProviderUnavailable) as refused:
+        await upstream.call("ok", {}, seconds=5)
+    assert str(port) not in refused.value.message
+    await until(lambda: bool(upstream.problem))
+    told.clear()
+    async with serving(port):
+        await until(lambda: not upstream.problem)
+        assert set(told) == set(Kind)
+        assert (await upstream.call("ok", {}, seconds=5))["content"][0]["text"] == "ok"
+        await upstream.close()
+
+
+@pytest.mark.req("P2")
+async def test_who_gives_up_tells_the_server(client: HttpClient) -> None:
+    async with serving() as server:
+        upstream = address(server.port, client)
+        await upstream.open()
+        call = asyncio.create_task(upstream.call("no answer", {}, seconds=30))
+        await until(lambda: methods(server)[-1] == "tools/call")
+        id_ = server.heard[-1][1]["id"]
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await until(lambda: "notifications/cancelled" in methods(server))
+        assert server.heard[-1][1]["params"]["requestId"] == id_
+        await upstream.close()
