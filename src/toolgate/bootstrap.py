@@ -245,7 +245,7 @@ async def _assembled(
             settings,
             catalog,
             tenancy,
-            wiring.Outside(client, kinds.sandbox, members, reach=reach),
+            wiring.Outside(client, kinds.sandbox, members, redactor, reach=reach),
             stack,
         ),
     )

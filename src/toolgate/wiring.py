@@ -28,10 +28,12 @@ from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
 from toolgate.sandbox.sandbox import Sandbox
 from toolgate.settings.outward import McpServer
+from toolgate.settings.secrets import known_secrets
 from toolgate.settings.settings import Settings
 from toolgate.sources.mcp.away import Away
 from toolgate.sources.mcp.review import Desk
 from toolgate.sources.mcp.servers import Servers
+from toolgate.spec.redactor import Redactor
 from toolgate.store.budgets import TableBudgets
 from toolgate.store.database import Database
 from toolgate.store.relations import TableRelations
@@ -211,6 +213,7 @@ class Outside(NamedTuple):
     client: HttpClient
     sandbox: Callable[[], Awaitable[Sandbox]]
     members: dict[str, Member]
+    redactor: Redactor
     reach: bool = True
 
 
@@ -224,6 +227,7 @@ async def servers(
     """The MCP servers of the settings and of the store. One that is away stops no start."""
 
     async def make(name: str, given: McpServer) -> Upstream:
+        outside.redactor.learn(known_secrets(given, os.environ))
         if not outside.reach:
             return Away(name, "this command asks no servers.")
         from toolgate.sandbox.choosing import Refusing  # noqa: PLC0415  only where one is used

@@ -49,6 +49,21 @@ async def test_what_may_be_repeated_is_sent_once_more_where_a_kept_connection_ha
         assert [got.line.split()[1] for got in there.got] == ["/1", "/2", "/2", "/3"]
 
 
+async def test_what_cannot_be_repeated_goes_by_no_connection_that_was_idle_for_a_while(
+    client: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other side may be closing it at that moment."""
+    async with far(lambda _got, _writer: OK) as there:
+        for _ in range(2):
+            await client.send("POST", there.url(), headers={}, body=b"x", most=9)
+        assert there.connections == 1, "a moment ago it was used"
+        monkeypatch.setattr("toolgate.net.pool._SURE_NS", 0)
+        await client.send("POST", there.url(), headers={}, body=b"x", most=9)
+        assert there.connections == 2
+        await client.get(there.url(), headers={}, most=9)
+        assert there.connections == 2, "what can be is sent by any"
+
+
 async def test_it_is_repeated_once_and_no_more(client: HttpClient) -> None:
     def dies(got: Got, _writer: asyncio.StreamWriter) -> Said:
         return OK if got.line.startswith("GET /1") else None

@@ -13,7 +13,9 @@ from typer.testing import CliRunner, Result
 
 from tests.house import open_gate, until
 from tests.server.serving import Answer, Serving
+from toolgate import Caller, ToolError, tool
 from toolgate.cli.main import app
+from toolgate.settings.outward import McpServer
 from toolgate.tenancy.keys import Role
 
 pytestmark = pytest.mark.req("P3", "V3", "V5")
@@ -189,3 +191,25 @@ def test_the_command_line_does_the_same_on_the_store(
     assert "Nothing of server few waits" in run("diff", "few").stdout
     assert run("remove", "few").exit_code == 0
     assert run("remove", "few").exit_code == 1
+
+
+async def test_the_secret_of_a_server_that_was_added_is_known_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, upstream: str
+) -> None:
+    monkeypatch.setenv("KEY_OF_FEW", "few-and-far-8841")
+
+    @tool(effect="pure")
+    async def careless() -> str:
+        """Tell it."""
+        raise ToolError("it is few-and-far-8841")
+
+    async with open_gate(tmp_path) as gate:
+        gate.add(careless)
+        me = Caller(tenant="demo", agent="assistant")
+        before = (await gate.call("careless", caller=me)).to_human()
+        assert "few-and-far-8841" in before, "until then it is a text like any other"
+        given = McpServer(url=upstream, headers_env={"X-Key": "KEY_OF_FEW"})
+        assert gate.servers is not None
+        await gate.servers.add(gate.tenancy, "few", given)
+        after = (await gate.call("careless", caller=me)).to_human()
+        assert after == before.replace("few-and-far-8841", "[secret]")

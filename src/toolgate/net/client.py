@@ -172,7 +172,7 @@ class HttpClient:
         request = asked.request
         location = self._guard.read(request.url)
         written = _written(request, location)
-        connection = self._pool.kept(self._guard, location)
+        connection = self._pool.kept(self._guard, location, surely=not repeatable)
         while True:
             is_kept = connection is not None
             if connection is None:

@@ -15,6 +15,8 @@ from toolgate.net.place import Place
 
 MOST = 256
 _SWEEP = 15.0
+# Below what servers usually wait for the next request, of which the least is two seconds.
+_SURE_NS = 1_500_000_000
 _NEVER = 1 << 63
 _TURNS = 5
 # The same host through two guards is two places: one may be allowed what the other is not.
@@ -45,13 +47,19 @@ class Pool:
         self._rings_ns = _NEVER
         self._closed = False
 
-    def kept(self, guard: Guard, location: Location) -> Connection | None:
-        """One that is open and free; the one used last, so that the others grow old."""
+    def kept(self, guard: Guard, location: Location, *, surely: bool) -> Connection | None:
+        """One that is open and free; the one used last, so that the others grow old.
+
+        `surely`: only one of a moment ago. The other side may be closing one that has been idle,
+        and what is sent then cannot be sent again.
+        """
         host = self._hosts.get((guard.places, location.scheme, location.host, location.port))
         while host is not None and host.idle:
-            found = host.idle.pop()
-            if found.is_usable and clock.monotonic_ns() - found.idle_ns < found.kept_ns:
-                return found
+            found = host.idle[-1]
+            idle_ns = clock.monotonic_ns() - found.idle_ns
+            if found.is_usable and idle_ns < found.kept_ns:
+                return host.idle.pop() if idle_ns < _SURE_NS or not surely else None
+            host.idle.pop()
             found.end()
         return None
 

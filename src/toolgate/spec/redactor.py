@@ -31,7 +31,12 @@ class Redactor:
     """Replaces secrets in texts and in JSON. What holds none is handed back as it is."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        self._known = frozenset(text for text in known if len(text) >= LEAST_TEXT)
+        self._known: frozenset[str] = frozenset()
+        self.learn(known)
+
+    def learn(self, known: Iterable[str]) -> None:
+        """Know these too from now on: secrets of a server that was added a moment ago."""
+        self._known |= {text for text in known if len(text) >= LEAST_TEXT}
         # The longest first, so that no secret hides the rest of one that it begins.
         forms = {form for text in self._known for form in _forms(text)}
         self._texts = tuple(sorted(forms, key=len, reverse=True))
