@@ -52,7 +52,7 @@ REQUIREMENTS: dict[str, tuple[Built, str]] = {
     "S7": (WHOLE, "events to the turn, to subscribers and to a signed webhook"),
     "P1": (WHOLE, "Python functions and modules, async or not"),
     "P2": (WHOLE, "HTTP: any REST call, credentials from named secrets; OpenAPI documents"),
-    "P3": (PARTLY, "MCP servers' tools: pinned, overlaid, called; servers at run time"),
+    "P3": (WHOLE, "MCP client, both revisions, stdio and HTTP: tools, resources, prompts; healed"),
     "P4": (WHOLE, "shell commands that cannot be injected, in a sandbox"),
     "P5": (WHOLE, "Composio: the real SDK, actions as tools, accounts by tenant and user"),
     "P6": (NOT_YET, "queue"),
