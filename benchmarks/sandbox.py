@@ -14,6 +14,7 @@ from benchmarks.measure import Bar, Row, options, report
 from toolgate.sandbox import bubblewrap
 from toolgate.sandbox.policy import MEMORY, PROCESSES, Policy
 from toolgate.sandbox.programs import Programs
+from toolgate.sandbox.roots import mounts
 from toolgate.settings.outward import Sandbox as Settings
 
 OURS, FLOOR = "toolgate", "bubblewrap alone"
@@ -27,7 +28,8 @@ async def measured() -> list[Row]:
     if isinstance(found, str):
         return [Row(name=name, unit="ms", note=found) for name in (OURS, FLOOR)]
     sandbox, policy = Programs(found), Policy(memory=MEMORY, processes=PROCESSES)
-    bare = [found.program, *found.words(ECHO, policy, ""), "--", *ECHO]
+    # Nothing is given to it, so nothing has to be opened for it.
+    bare = [found.program, *found.words(ECHO, policy, "", mounts(policy), {}), "--", *ECHO]
     took: dict[str, list[float]] = {OURS: [], FLOOR: []}
     await sandbox.run(ECHO, policy)
     for _ in range(ROUNDS):

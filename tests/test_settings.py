@@ -262,6 +262,14 @@ def test_a_variable_with_one_underscore_too_few_is_told() -> None:
     assert load(None, {"TOOLGATE_SERVICES": "elsewhere"}).server.port == 8700
 
 
+def test_a_variable_without_its_section_is_told() -> None:
+    with pytest.raises(SettingsInvalid, match="did you mean TOOLGATE_SERVER__PORT, with its"):
+        load(None, {"TOOLGATE_PORT": "80"})
+    # What commands, tests and scripts go by is none of the settings'.
+    others = ("URL", "KEY", "CHAOS", "REQUIRE_SERVICES", "CRASH_AT", "ONCE_KEYS", "MINE")
+    assert load(None, {f"TOOLGATE_{one}": "1" for one in others}).server.port == 8700
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -345,3 +353,15 @@ def test_a_password_in_the_address_of_a_server_is_not_written_in_the_file(file: 
 def test_a_server_has_a_command_or_an_address(file: Path, text: str) -> None:
     [told] = problems(file, f"[mcp.servers.a]\n{text}\ntimeout = 1")
     assert told.endswith("mcp.servers.a: a server has a command or a url, and not both")
+
+
+@pytest.mark.parametrize("section", [*SECTIONS, "mcp.servers", "providers.http"])
+def test_a_section_may_be_empty(file: Path, section: str) -> None:
+    file.write_text(f"[{section}]\n", "utf-8")
+    assert load(file, {}) == Settings(root=file.parent)
+
+
+def test_what_should_be_a_section_and_is_none_is_told(file: Path) -> None:
+    for text, path in (("server = 3", "server"), ("[mcp]\nservers = 3", "mcp.servers")):
+        [told] = problems(file, text)
+        assert told.split(": ")[1] == path

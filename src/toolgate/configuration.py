@@ -8,7 +8,8 @@ import ipaddress
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -23,6 +24,8 @@ FILE = "toolgate.toml"
 _KEY = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
 _PASSWORD = re.compile(r"\w+://[^/@]*:[^/@]+@")
 _SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
+# What commands read beside the settings: where a server is, and its key.
+ELSEWHERE = frozenset({"TOOLGATE_URL", "TOOLGATE_KEY"})
 # Announced, and refused until it does something: a key that is silently ignored is a lie.
 LATER = frozenset({"queue", "learning"}) | {
     ("tools", "plugins"),
@@ -163,9 +166,11 @@ def _paths(values: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[t
     """Every key that is written, as deep as settings go; of what is unknown, the first."""
     for key, value in values.items():
         path = (*above, key)
-        kind = tree.inside(path)
-        inner = cast("dict[str, Any]", value) if isinstance(value, dict) and kind else {}
-        yield from _paths(inner, path) if inner and kind is not str else (path,)
+        holds = tree.inside(path)
+        if holds is None or holds is str or not isinstance(value, dict):
+            yield path
+        else:
+            yield from _paths(cast("dict[str, Any]", value), path)
 
 
 def _unknown(
@@ -178,7 +183,7 @@ def _unknown(
         elif path[0] not in SECTIONS:
             shown = f"[{path[0]}]" if isinstance(values.get(path[0], {}), dict) else path[0]
             yield Problem(places(path), _suggest(shown, path[0], SECTIONS))
-        elif not tree.is_setting(path):
+        elif len(path) > 1 and not tree.is_setting(path):
             yield Problem(places(path), _suggest(".".join(path), *tree.nearest(path)))
 
 
@@ -200,11 +205,19 @@ def _variables(values: Mapping[str, Any], *, named: bool = False) -> Iterator[st
             yield value
 
 
-def _misnamed(names: Iterable[str]) -> Iterator[Problem]:
+def _misnamed(names: AbstractSet[str]) -> Iterator[Problem]:
     """`TOOLGATE_SERVER_PORT` means nothing to us, and something to whoever wrote it."""
-    for name in sorted(names):
-        section, _, key = name.removeprefix(PREFIX).partition("_")
-        if name.startswith(PREFIX) and section.lower() in SECTIONS and not key.startswith("_"):
+    for name in sorted(names - ELSEWHERE):
+        if not name.startswith(PREFIX):
+            continue
+        rest = name.removeprefix(PREFIX)
+        section, _, key = rest.partition("_")
+        # `TOOLGATE_PORT`: a key without its section.
+        holds = [one for one in SECTIONS if tree.is_setting((one, rest.lower()))]
+        if holds and section.lower() not in SECTIONS:
+            meant = " or ".join(f"{PREFIX}{one.upper()}__{rest}" for one in holds)
+            yield Problem(name, f"is not a setting; did you mean {meant}, with its section?")
+        elif section.lower() in SECTIONS and not key.startswith("_"):
             meant = f"{PREFIX}{section}__{key}"
             yield Problem(name, f"is not a setting; did you mean {meant}, with two underscores?")
 

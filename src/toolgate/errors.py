@@ -16,6 +16,7 @@
     │   ├── IssuerUnavailable      issuer_unavailable     its keys are not there yet   (retry)
     │   ├── ToolNotFound           tool_not_found         missing and hidden look alike
     │   ├── CallNotFound           call_not_found         missing and others' look alike
+    │   ├── ApprovalNotFound       approval_not_found     missing and others' look alike
     │   ├── PermissionDenied       permission_denied      with phase and reason
     │   ├── PolicyUnavailable      policy_unavailable     nobody can tell, so no       (retry)
     │   ├── RelationsUnavailable   relations_unavailable  nobody can tell, so no       (retry)
@@ -178,7 +179,7 @@ class ToolNotFound(CallRefused):
 
 
 class CallNotFound(CallRefused):
-    """There is no call of this id that is the caller's; list them with `GET /v1/ledger`."""
+    """There is no call of this id that is the caller's; the ledger lists those there are."""
 
     code = "call_not_found"
 
@@ -186,10 +187,23 @@ class CallNotFound(CallRefused):
         """`what` it is a name of: a call, a turn group or a chain."""
         shown = name if len(name) <= 64 else name[:64] + "…"
         listed = (
-            "`GET /v1/ledger` and `toolgate ledger list --tenant NAME` show which side effects "
-            "there are."
+            "The ledger lists the side effects there are: `toolgate ledger list --tenant NAME`, or "
+            "over HTTP `GET /v1/ledger`."
         )
         super().__init__(f"There is no {what} {shown!r} of yours on record. {hint or listed}")
+
+
+class ApprovalNotFound(CallRefused):
+    """There is no such approval for who asks; list them to see which there are."""
+
+    code = "approval_not_found"
+
+    def __init__(self) -> None:
+        """Without its id: one that is there and one that is not are told in the same bytes."""
+        super().__init__(
+            "There is no such approval that you may see. Nothing was decided; list all of them to "
+            "see which there are."
+        )
 
 
 class PermissionDenied(CallRefused):

@@ -36,6 +36,16 @@ def texts(of: str, **fields: object) -> None:
             )
 
 
+def printable(of: str, **fields: str) -> None:
+    """Fit to be read by people, or `InvalidRequest`: nothing in it moves or hides text."""
+    for name, value in fields.items():
+        if not value.isprintable():
+            raise InvalidRequest(
+                f"{name!r} of a {of} has a sign that cannot be seen, such as a line end or a "
+                "control character. Nothing ran: send visible text, such as an id."
+            )
+
+
 def _bytes(text: str) -> int:
     """As it is kept: what UTF-8 or a store cannot hold is written as an escape."""
     if len(text) > _MOST_TEXT:

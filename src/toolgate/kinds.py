@@ -47,10 +47,15 @@ class Kinds:
 
     async def sandbox(self) -> Chosen:
         """What programs run in, of whichever kind of tool."""
-        from toolgate.sandbox.choosing import chosen  # noqa: PLC0415  only where programs run
+        from toolgate.net.guard import Guard  # noqa: PLC0415  only where programs run
+        from toolgate.sandbox.choosing import chosen  # noqa: PLC0415
 
-        own = [*_definitions(self._settings), *_store(self._settings)]
-        return await chosen(self._settings.sandbox, protected=tuple(map(str, own)))
+        return await chosen(
+            self._settings.sandbox,
+            protected=tuple(map(str, _definitions(self._settings))),
+            hidden=tuple(map(str, _store(self._settings))),
+            guard=Guard(self._settings.net.allow),
+        )
 
     async def close(self) -> None:
         """Nothing runs any more."""

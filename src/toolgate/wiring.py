@@ -30,6 +30,7 @@ from toolgate.sandbox.sandbox import Sandbox
 from toolgate.settings.outward import McpServer
 from toolgate.settings.secrets import known_secrets
 from toolgate.settings.settings import Settings
+from toolgate.sources.mcp.admission import Admission
 from toolgate.sources.mcp.away import Away
 from toolgate.sources.mcp.review import Desk
 from toolgate.sources.mcp.servers import Servers
@@ -244,15 +245,19 @@ async def servers(
             client=outside.client,
             sandbox=await outside.sandbox() if given.command else Refusing(_NO_PROGRAM),
             environ=os.environ,
+            # An address that was added is reached as any other: where [net] allow says so.
+            is_named=name in settings.mcp.servers,
         )
 
+    mcp = settings.mcp
     found = Servers(
-        settings.mcp.servers,
+        mcp.servers,
         catalog,
         tenancy,
         members=outside.members,
         make=make,
         path=settings.path,
+        admission=Admission(mcp.added_env, mcp.added_roots, settings.path),
     )
     stack.push_async_callback(found.close)
     await found.follow()

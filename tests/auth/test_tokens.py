@@ -153,6 +153,30 @@ async def test_what_is_not_for_us_or_not_now_opens_nothing(entrance: Entrance) -
         assert await entrance.let_in(token) is None, what
 
 
+async def test_why_a_token_is_refused_stands_in_the_log_and_nothing_of_the_token(
+    opened: Opening, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(required_scope="tools") as entrance:
+        issuer = entrance.issuer
+        assert await entrance.let_in(issuer.token(scope="tools")) is not None
+        assert caplog.records == [], "what opens is not told"
+        whys = {
+            "another audience": issuer.token(aud="https://other.example"),
+            "it has ended": issuer.token(exp=int(time.time()) - 60),
+            "it lacks the scope": issuer.token(scope="other"),
+            "not on record": issuer.token(scope="tools", tenant="nobody"),
+            "signature": issuer.token(scope="tools")[:-4] + "AAAA",
+        }
+        for why, token in whys.items():
+            caplog.clear()
+            # Whoever knocks again and again is told of once.
+            for _ in range(3):
+                assert await entrance.let_in(token) is None
+            [told] = [one.getMessage() for one in caplog.records]
+            assert why in told
+            assert token.split(".")[1] not in told
+
+
 async def test_without_the_look_at_those_claims_each_of_them_would(
     entrance: Entrance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -250,3 +250,16 @@ async def test_a_clash_with_a_source_that_is_not_required_is_that_sources_failur
     await whole.reload()
     assert list(whole.current.specs) == ["pay", "refund"]
     assert all(one.ok for one in whole.health())
+
+
+@pytest.mark.req("C2")
+@pytest.mark.parametrize("name", ["mcp:good:fine", "toolgate:x", "focal:x", "mcp:"])
+async def test_a_name_that_is_kept_for_others_is_refused_whoever_brings_it(name: str) -> None:
+    for origin in (Origin("openapi", "x"), Origin("http", "x"), Origin("mcp", "other")):
+        held = ToolSpec(name=name, description="It takes a name.", origin=origin)
+        with pytest.raises(NameClash, match="is kept for"):
+            catalog().put("part", [held])
+    with pytest.raises(InvalidSpecs, match="is kept for"):
+        spec(name)
+    own = ToolSpec(name="mcp:good:fine", description="Its own.", origin=Origin("mcp", "good"))
+    assert "mcp:good:fine" in catalog().put("part", [own]).specs

@@ -36,11 +36,14 @@ def test_what_there_is_of_a_partial_result_is_shown_with_the_error(cli: Run) -> 
     told = cli("call", "poem")
     assert told.exit_code == 1
     assert "Roses are red" in told.stdout
-    assert "timed_out: " in told.stdout
+    assert "timed_out: " in told.stderr
+    assert "timed_out" not in told.stdout
 
 
 def test_a_call_that_waits_for_a_person_names_the_command(cli: Run) -> None:
-    told = cli("call", "asks").stdout.splitlines()
+    asked = cli("call", "asks")
+    assert asked.stdout == "", "it is no answer yet"
+    told = asked.stderr.splitlines()
     id_ = as_json(cli("approvals", "list", "--json"))[0]["id"]
     assert told[-2:] == [
         f"To look at it: toolgate approvals show {id_}",
@@ -57,7 +60,7 @@ def test_a_call_whose_end_is_unknown_names_its_id(run: Run, tmp_path: Path) -> N
     told = run("call", "mail", "--args", '{"to": "nobody"}', "--tenant", "acme", "--agent", "a")
     [lost] = as_json(run("ledger", "list", "--tenant", "acme", "--json"))
     assert lost["state"] == "unknown"
-    last = told.stdout.splitlines()[-1]
+    last = told.stderr.splitlines()[-1]
     command = f"toolgate ledger show {lost['call_id']} --tenant acme"
     assert last == f"What is on record of it: {command}"
     assert run(*command.split()[1:]).exit_code == 0

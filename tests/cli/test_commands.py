@@ -38,6 +38,13 @@ def test_there_are_exactly_these_commands() -> None:
         "tools import",
         "tools reload",
         "tools export",
+        "servers",
+        "servers list",
+        "servers add",
+        "servers remove",
+        "servers test",
+        "servers diff",
+        "servers approve",
         "tenants",
         "tenants list",
         "tenants add",
@@ -138,7 +145,7 @@ def test_call_answers_and_a_failure_ends_with_one(run: Run) -> None:
     told = run("call", "echo", "--args", '{"text": "hi"}', "--turn", "t-1", "--user", "ann")
     assert (told.exit_code, orjson.loads(told.stdout)) == (0, {"text": "hi"})
     failed = run("call", "timestamp", "--args", f'{{"format": "{"x" * 70}"}}')
-    assert (failed.exit_code, failed.stdout.startswith("tool_error: ")) == (1, True)
+    assert (failed.exit_code, failed.stderr.startswith("tool_error: ")) == (1, True)
     failed = run("call", "timestamp", "--args", f'{{"format": "{"x" * 70}"}}', "--json")
     assert (failed.exit_code, as_json(failed)["ok"]) == (1, False)
 

@@ -74,3 +74,10 @@ def test_it_is_installed_for_each_shell(tmp_path: Path, shell: str, place: str) 
     assert "TOOLGATE_COMPLETE" in (tmp_path / place).read_text("utf-8")
     assert run("--show-completion", "tcsh", cwd=tmp_path).returncode == 2
     assert os.environ.get("HOME") != str(tmp_path)
+
+
+def test_the_shell_that_one_sits_at_need_not_be_named(tmp_path: Path) -> None:
+    shown = run("--show-completion", cwd=tmp_path, SHELL="/usr/bin/fish")
+    assert shown.stdout == run("--show-completion", "fish", cwd=tmp_path).stdout
+    other = run("--show-completion", cwd=tmp_path, SHELL="/bin/tcsh")
+    assert (other.returncode, other.stdout) == (2, "")

@@ -46,7 +46,7 @@ def test_a_secret_is_shown_once_and_a_digest_never(run: Run, tmp_path: Path) -> 
         assert digest(hidden) not in listed
         assert hidden.encode() not in (tmp_path / STORE).read_bytes()
     assert admin["id"] in listed
-    assert as_json(run("keys", "revoke", admin["id"], "--json"))["revoked"] is True
+    assert as_json(run("keys", "revoke", admin["id"], "--force", "--json"))["revoked"] is True
     assert admin["id"] not in run("keys", "list").stdout
 
 
@@ -103,3 +103,22 @@ def test_a_key_is_rotated_and_the_old_one_ends(run: Run, tmp_path: Path) -> None
 def test_an_end_that_is_none_is_told(run: Run) -> None:
     told = run("keys", "add", *FOR_BILLING, "--create", "--expires", "soon")
     assert (told.exit_code, "is no time" in told.stderr) == (1, True)
+
+
+def test_an_old_secret_without_an_overlap_is_told_to_open_nothing(run: Run) -> None:
+    made = as_json(run("keys", "add", "--role", "admin", "--tenant", "acme", "--create", "--json"))
+    told = run("keys", "rotate", made["id"], "--overlap", "0").stdout
+    assert f"{made['id']}, which opens nothing any more." in told
+    assert "until" not in told
+
+
+def test_the_last_key_of_an_admin_is_revoked_on_purpose_only(run: Run) -> None:
+    add = ["keys", "add", "--role", "admin", "--tenant", "acme", "--create", "--json"]
+    first, second = as_json(run(*add))["id"], as_json(run(*add))["id"]
+    run("keys", "add", "--role", "agent", "--tenant", "acme", "--agent", "a", "--create")
+    assert run("keys", "revoke", first).exit_code == 0
+    refused = run("keys", "revoke", second)
+    assert (refused.exit_code, "the last key of an admin" in refused.stderr) == (1, True)
+    assert second in run("keys", "list").stdout
+    assert run("keys", "revoke", second, "--force").exit_code == 0
+    assert second not in run("keys", "list").stdout

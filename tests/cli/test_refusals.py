@@ -59,6 +59,15 @@ def test_wrong_usage_says_how_and_ends_with_two(run: Run, arguments: list[str]) 
         ["tools", "export", "--format", "xml"],
         ["tools", "list", "--agent", "billing"],
         ["tools", "enable", "echo", "--agent", "billing"],
+        # What is found before any command runs.
+        ["nothing"],
+        ["--nothing"],
+        ["call"],
+        ["call", "echo", "--nothing"],
+        ["keys", "lst"],
+        ["keys"],
+        # A server, and no key for it.
+        ["keys", "list", "--url", "http://127.0.0.1:1"],
     ],
     ids=" ".join,
 )
@@ -68,6 +77,13 @@ def test_wrong_usage_is_json_when_that_was_asked_for(run: Run, arguments: list[s
     error = as_json(result)["error"]
     assert (error["code"], error["retryable"]) == ("wrong_usage", False)
     assert error["message"]
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("cal", "call"), ("keyz", "keys")])
+def test_a_misspelt_command_is_told_the_nearest_one(run: Run, typed: str, meant: str) -> None:
+    assert f"Did you mean '{meant}'?" in run(typed).stderr
+    assert f"Did you mean '{meant}'?" in as_json(run(typed, "--json"))["error"]["message"]
+    assert "Did you mean" not in run("zzzzzz").stderr
 
 
 @pytest.mark.req("V5", "X5")
@@ -83,6 +99,10 @@ def test_wrong_usage_is_json_when_that_was_asked_for(run: Run, arguments: list[s
         (["tools", "enable", "echo", "--tenant", "Acme Corp"], "invalid_request"),
         (["tools", "enable", "echo", "--tenant", "acme", "--agent", "Bo b"], "invalid_request"),
         (["keys", "revoke", "key_none"], "invalid_request"),
+        (["approvals", "show", "apr_none"], "approval_not_found"),
+        (["approvals", "approve", "apr_none"], "approval_not_found"),
+        (["approvals", "deny", "apr_none"], "approval_not_found"),
+        (["ledger", "show", "call_none"], "call_not_found"),
         (["keys", "add", "--role", "admin", "--tenant", "nobody"], "invalid_request"),
         (["keys", "add", "--role", "admin", "--tenant", "No Body", "--create"], "invalid_request"),
         (["keys", "list", "--config", "no_such.toml"], "settings_invalid"),

@@ -9,6 +9,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import orjson
 import pytest
 
 from tests.cli.conftest import write_tools
@@ -79,6 +80,39 @@ def test_a_terminal_gets_a_table_and_the_state_in_colour(tmp_path: Path) -> None
         assert b"\x1b[" + colour + b"m" + word in text
     assert b"[b]x" in text, "a description is no markup"
     assert b"\x1b[32m" not in on_a_terminal("tools", "list", cwd=tmp_path, NO_COLOR="1")
+
+
+@pytest.mark.req("V5")
+def test_what_the_next_command_needs_is_never_cut(tmp_path: Path) -> None:
+    """A list on a narrow screen names what can be approved, shown and revoked."""
+    asks = "{name: asks, config: {builtin: timestamp}, effect: irreversible, "
+    marks = "{name: marks_something_with_a_long_name, config: {builtin: timestamp}, "
+    write_tools(
+        tmp_path, f"tools: [{asks}requires_approval: true}}, {marks}effect: irreversible}}]"
+    )
+    run(
+        "keys",
+        "add",
+        "--role",
+        "agent",
+        "--tenant",
+        "demo",
+        "--agent",
+        "a",
+        "--create",
+        cwd=tmp_path,
+    )
+    run("call", "asks", cwd=tmp_path)
+    run("call", "marks_something_with_a_long_name", cwd=tmp_path)
+    for noun, field in (("approvals", "id"), ("ledger", "call_id"), ("keys", "id")):
+        known = orjson.loads(run(noun, "list", "--json", cwd=tmp_path).stdout)
+        assert known
+        for columns in ("80", "40"):
+            shown = on_a_terminal(
+                noun, "list", cwd=tmp_path, COLUMNS=columns, NO_COLOR="1"
+            ).decode()
+            assert "…" not in shown, shown
+            assert {one[field] for one in known} <= set(shown.split()), shown
 
 
 def on_a_terminal(*arguments: str, cwd: Path, **environment: str) -> bytes:

@@ -75,7 +75,7 @@ def test_a_person_decides_from_elsewhere_and_the_call_goes_on(there: There) -> N
 
 def test_what_nobody_knows_is_settled_from_elsewhere(there: There) -> None:
     lost = there.run("agent", "call", "lost")
-    assert (lost.exit_code, "toolgate ledger show" in lost.stdout) == (1, True)
+    assert (lost.exit_code, "toolgate ledger show" in lost.stderr) == (1, True)
     [row] = as_json(there.run("admin", "ledger", "list", "--state", "unknown", "--json"))
     shown = there.run("admin", "ledger", "show", row["call_id"])
     assert f"call_id     {row['call_id']}" in shown.stdout
@@ -119,7 +119,6 @@ def test_the_key_comes_from_the_environment_or_from_a_file(there: There) -> None
     assert (known.exit_code, "demo" in known.stdout) == (0, True)
     assert there.run("agent", "tenants", "list", "--key-file", str(file)).exit_code == 0
     for arguments, code, told in (
-        ([], "invalid_request", "set TOOLGATE_KEY"),
         (["--key-file", "nowhere"], "invalid_request", "cannot be read"),
         (["--key-file", str(there.folder)], "invalid_request", "cannot be read"),
     ):
@@ -127,8 +126,11 @@ def test_the_key_comes_from_the_environment_or_from_a_file(there: There) -> None
         assert refused.exit_code == 1
         assert refused.stderr.startswith(f"{code}: ")
         assert told in refused.stderr
+    without = there.run("", "tenants", "list")
+    assert (without.exit_code, "set TOOLGATE_KEY" in without.stderr) == (2, True)
     wrong = there.run("", "tenants", "list", "--json", TOOLGATE_KEY="tg_admin_wrong")
     assert (wrong.exit_code, as_json(wrong)["error"]["code"]) == (1, "unauthenticated")
+    assert "TOOLGATE_KEY" in as_json(wrong)["error"]["message"], "as a command is given one"
     assert there.run("admin", "tenants", "list", "--key", "x").exit_code == 2, "ps would show it"
 
 
@@ -138,6 +140,7 @@ def test_a_server_that_is_away_is_told(there: There) -> None:
     assert away.stderr.startswith("server_unreachable: http://127.0.0.1:1 does not answer")
     clear = there.run("admin", "tenants", "list", "--url", "http://tools.example.com")
     assert (clear.exit_code, "in the clear" in clear.stderr) == (1, True)
+    assert "allow_http" not in clear.stderr, "no command takes that"
     assert there.keys["admin"] not in away.stderr + clear.stderr
 
 

@@ -205,6 +205,17 @@ async def test_without_a_prefix_prompts_go_by_their_own_names(shop: Behind) -> N
     assert await names(shop.house) == ["lib.review"]
 
 
+@pytest.mark.req("P3")
+async def test_no_server_has_a_prompt_by_the_name_of_anothers(shop: Behind) -> None:
+    server = library("aaa")
+    server.lists[Kind.PROMPTS] = [{"name": "mcp:billing:deploy"}, {"name": "toolgate:x"}]
+    server.lists[Kind.PROMPTS] += [{"name": "mcp:aaa:own"}, {"name": "plain"}]
+    shop.put(server, prefix="")
+    assert await names(shop.house) == ["mcp:aaa:own", "plain"]
+    taken = await asked(shop.house, "prompts/get", {"name": "mcp:billing:deploy"})
+    assert "no such prompt" in taken["error"]["message"]
+
+
 async def test_lists_of_others_come_by_the_page(
     shop: Behind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +264,20 @@ async def test_a_large_resource_comes_whole(shop: Behind) -> None:
     shop.put(server)
     read = await asked(shop.house, "resources/read", {"uri": BOOK})
     assert read["result"]["contents"] == [{"uri": BOOK, "text": text}]
+
+
+async def test_a_server_does_not_say_which_kept_output_is_read(shop: Behind) -> None:
+    server = library()
+    server.answers["resources/read"] = {"contents": [{"uri": BOOK, "text": "mine " * 60_000}]}
+    shop.put(server)
+    called = await asked(shop.house, "tools/call", {"name": READ, "arguments": {"uri": BOOK}})
+    note = called["result"]["structuredContent"]
+    assert note["read_with"] == "read_output"
+    # What the house has said of that output, said by a server: whole, and in parts.
+    for said in (note, {"read_with": "read_output"}, {**note, "reference": None}):
+        server.answers["resources/read"] = said
+        read = await asked(shop.house, "resources/read", {"uri": BOOK})
+        assert "something else" in read["error"]["message"], read
 
 
 async def test_capabilities_are_told_as_soon_as_there_is_a_server(shop: Behind) -> None:

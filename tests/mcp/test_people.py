@@ -76,6 +76,65 @@ async def test_anything_else_runs_nothing(house: House, post: Post, mode: str, a
         assert post.sent == []
 
 
+CANCEL = {NAME: {"action": "cancel"}}
+ODD = {NAME: {"action": "accept", "content": {"confirm": "yes"}}}
+
+
+@pytest.mark.parametrize("answers", [NO, CANCEL, ODD], ids=["no", "closed", "odd"])
+async def test_without_a_yes_nothing_runs_also_when_somebody_else_agreed_meanwhile(
+    house: House, post: Post, answers: Any
+) -> None:
+    state = (await _round(house))["result"]["requestState"]
+    [asked] = await house.gate.approvals.list("acme")
+    await house.gate.approvals.approve(asked.id, by="op")
+    told = (await _round(house, answers=answers, state=state))["result"]
+    # Once: who is asked again and again gives up.
+    assert (told["resultType"], told["isError"]) == ("complete", True)
+    assert post.sent == []
+    # The control: a yes to the same question.
+    done = await _round(house, answers=YES, state=state)
+    assert (done["result"]["structuredContent"], post.sent) == ({"sent": 1}, ["bob"])
+
+
+async def test_a_no_at_the_older_revision_counts_also_when_somebody_agreed_meanwhile(
+    house: House, post: Post
+) -> None:
+    async def agreed_elsewhere(_: Any, _params: Any) -> types.ElicitResult:
+        [asked] = await house.gate.approvals.list("acme")
+        await house.gate.approvals.approve(asked.id, by="op")
+        return types.ElicitResult(action="decline")
+
+    async with house.client("legacy", elicitation_callback=agreed_elsewhere) as client:
+        told = await client.call_tool("mail", {"to": "bob"})
+        assert told.is_error
+        assert "said no" in str(told)
+    assert post.sent == []
+
+
+GROUP = {"toolgate/turnGroup": "t-1", "toolgate/turnId": "1"}
+
+
+@pytest.mark.parametrize("again", [{}, GROUP], ids=["without its turn", "with it"])
+async def test_a_state_keeps_its_turn(house: House, post: Post, again: dict[str, Any]) -> None:
+    state = (await _round(house, meta=GROUP))["result"]["requestState"]
+    for id_ in range(3):
+        done = await _round(house, answers=YES, state=state, id_=id_, meta=again)
+        assert done["result"]["structuredContent"] == {"sent": 1}
+    assert post.sent == ["bob"]
+
+
+@pytest.mark.parametrize(
+    "other", [{"toolgate/turnGroup": "t-2"}, {"toolgate/idempotencyKey": "another"}]
+)
+async def test_a_state_is_of_no_other_turn_and_key(
+    house: House, post: Post, other: dict[str, Any]
+) -> None:
+    state = (await _round(house))["result"]["requestState"]
+    refused = await _round(house, answers=YES, state=state, meta=other)
+    assert refused["error"]["code"] == -32602
+    assert post.sent == []
+
+
 @both
 async def test_a_client_that_cannot_ask_is_told_where_it_is_decided(
     house: House, post: Post, mode: str
@@ -109,10 +168,12 @@ async def test_nobody_approves_their_own_through_the_client(
 
 
 async def test_an_agent_without_a_user_confirms_nothing(house: House, post: Post) -> None:
-    answer = await _round(house, key=house.plain)
-    state = answer["result"]["requestState"]
-    again = await _round(house, key=house.plain, answers=YES, state=state)
-    assert again["result"]["resultType"] == "input_required"
+    answer = (await _round(house, key=house.plain))["result"]
+    assert (answer["resultType"], answer["isError"]) == ("complete", True)
+    [asked] = await house.gate.approvals.list("acme")
+    assert f"toolgate approvals approve {asked.id}" in answer["content"][0]["text"]
+    error = answer["_meta"]["toolgate/error"]
+    assert (error["code"], error["details"]["approval_id"]) == ("approval_pending", asked.id)
     assert post.sent == []
 
 
@@ -163,7 +224,7 @@ async def test_without_the_signature_any_state_would_do(
     monkeypatch.setattr(Seal, "_sign", unsigned)
     forged = (await _round(house, to="eve"))["result"]["requestState"]
     answer = await _round(house, key=house.plain, to="mallory", answers=YES, state=forged)
-    assert answer["result"]["resultType"] == "input_required"
+    assert "error" not in answer, "it is taken for a state of this call"
 
 
 async def _round(
@@ -174,11 +235,14 @@ async def _round(
     answers: Any = None,
     state: str | None = None,
     id_: Any = 1,
+    meta: dict[str, Any] | None = None,
 ) -> Any:
     params: dict[str, Any] = {"name": "mail", "arguments": {"to": to}}
     if answers is not None:
         params["inputResponses"] = answers
     if state is not None:
         params["requestState"] = state
-    _status, answer = await house.post("tools/call", params, key=key, meta=CAPABLE, id_=id_)
+    _status, answer = await house.post(
+        "tools/call", params, key=key, meta=CAPABLE | (meta or {}), id_=id_
+    )
     return answer

@@ -61,12 +61,15 @@ async def test_a_key_in_the_environment_says_who_calls(tmp_path: Path) -> None:
     wrong = _run(tmp_path, b"", env={"TOOLGATE_KEY": "tg_agent_wrong"})
     assert (wrong.returncode, wrong.stdout) == (1, b"")
     assert b"unauthenticated" in wrong.stderr
+    assert b"TOOLGATE_KEY" in wrong.stderr
+    assert b"Authorization" not in wrong.stderr, "that is how another door says it"
 
 
 def test_an_agent_that_is_not_there_is_refused(tmp_path: Path) -> None:
     done = _run(tmp_path, b"", "--agent", "nobody")
     assert done.returncode == 1
     assert b"There is no agent 'nobody'" in done.stderr
+    assert b"toolgate agents set nobody --tenant demo" in done.stderr
 
 
 def test_lines_that_are_no_messages_are_answered_and_the_next_one_works(tmp_path: Path) -> None:
@@ -92,6 +95,29 @@ def test_what_was_asked_before_the_end_is_answered(tmp_path: Path) -> None:
     raw = orjson.dumps(_message("tools/call", name="echo", arguments={"text": "hi"}))
     done = _run(tmp_path, raw)
     assert orjson.loads(done.stdout)["result"]["structuredContent"] == {"text": "hi"}
+
+
+@pytest.mark.parametrize("kind", ["file", "device", "closed"])
+def test_whatever_standard_input_is_it_is_read_to_its_end(tmp_path: Path, kind: str) -> None:
+    """`toolgate stdio <file`, `</dev/null` and `<&-`."""
+    raw = orjson.dumps(_message("tools/call", name="echo", arguments={"text": "hi"}))
+    file = tmp_path / "messages"
+    file.write_bytes(b"x" * (5 * 1024 * 1024) + b"\n" + raw + b"\n")
+    where = {"file": str(file), "device": os.devnull, "closed": "&-"}[kind]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" <{where}', "sh", *COMMAND],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=50,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    answers = [orjson.loads(line) for line in done.stdout.splitlines()]
+    if kind == "file":
+        assert answers[0]["error"]["code"] == -32700
+        assert answers[1]["result"]["structuredContent"] == {"text": "hi"}
+    else:
+        assert answers == []
 
 
 def _message(method: str, **params: Any) -> dict[str, Any]:

@@ -274,15 +274,23 @@ async def test_a_person_confirms_a_task_and_it_runs_once(desk: Desk, slow: Slow)
     assert made["resultType"] == "task"
     found = await desk.until_it_is(made, "input_required")
     assert list(found["inputRequests"]) == ["toolgate/confirm"]
-    await desk.update(made, {"toolgate/confirm": {"action": "cancel"}})
-    found = await desk.until_it_is(made, "input_required")
-    # A name stands for one question only: a client asks its user no name twice.
-    assert list(found["inputRequests"]) == ["toolgate/confirm.2"]
     yes: Mapping[str, Any] = {"action": "accept", "content": {"confirm": True}}
-    await asyncio.gather(*(desk.update(made, {"toolgate/confirm.2": yes}) for _ in range(3)))
+    await asyncio.gather(*(desk.update(made, {"toolgate/confirm": yes}) for _ in range(3)))
     over = await desk.over(made)
     assert over["result"]["content"][0]["text"] == "bob"
     assert slow.ran == ["paid"]
+
+
+async def test_a_task_whose_question_was_closed_ends_and_nothing_ran(
+    desk: Desk, slow: Slow
+) -> None:
+    desk = desk.that_is_asked()
+    made = await desk.call("pay", {"to": "bob"}, meta={"toolgate/waitSeconds": 0.3})
+    await desk.until_it_is(made, "input_required")
+    await desk.update(made, {"toolgate/confirm": {"action": "cancel"}})
+    over = await desk.over(made)
+    assert over["result"]["_meta"]["toolgate/error"]["code"] == "approval_pending"
+    assert slow.ran == []
 
 
 async def test_many_tasks_of_several_keys_end_each_with_its_own_result(

@@ -11,7 +11,10 @@ from multidict import CIMultiDict
 from tests.house import until
 from tests.mcp.house import LEGACY, META, MODERN, House
 from toolgate import Call, tool
+from toolgate.server.heads import Heads
+from toolgate.server.mcp import rpc, spoken
 from toolgate.server.mcp.sessions import Session, Sessions
+from toolgate.spec.names import for_model
 
 pytestmark = pytest.mark.req("V1", "V3")
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
@@ -315,6 +318,11 @@ async def test_headers_say_what_a_library_cannot_say_in_meta(house: House) -> No
     assert id_of(await call({})) != id_of(await call({}))
     differs = await call(keyed, idempotencyKey="k-2")
     assert differs["error"]["code"] == -32602
+    said = rpc.Message(1, "tools/call", params, is_request=True)
+    once = Heads({b"idempotency-key": b"a"})
+    assert spoken.heard(said, once).params["_meta"] == {"toolgate/idempotencyKey": "a"}
+    with pytest.raises(rpc.Fault, match="twice"):
+        spoken.heard(said, once._replace(repeated=frozenset(once.found)))
 
 
 async def test_who_listens_is_told_of_changes_until_the_key_is_revoked(house: House) -> None:
@@ -349,3 +357,19 @@ async def test_who_listens_is_told_of_changes_until_the_key_is_revoked(house: Ho
     [key] = [one for one in house.gate.tenancy.world.keys.values() if one.agent == "robot"]
     await house.gate.tenancy.by("test").revoke_key(key.id)
     await asyncio.wait_for(listening, 20)
+
+
+async def test_a_hidden_tool_is_refused_by_the_name_that_was_sent(house: House) -> None:
+    @tool(effect="pure", name="ops.hidden")
+    async def hidden() -> str:
+        """Nobody's."""
+        return "x"
+
+    house.gate.add(hidden)
+    listed = for_model("ops.hidden")
+    params: dict[str, Any] = {"name": listed, "arguments": {}}
+    assert "error" not in (await house.post("tools/call", params))[1], "it can be called by it"
+    await house.gate.tenancy.set_tool("ops.hidden", enabled=False)
+    told = (await house.post("tools/call", params))[1]["error"]["message"]
+    assert listed in told
+    assert "ops.hidden" not in told

@@ -65,6 +65,15 @@ async def test_on_the_same_host_it_is_followed_with_all_of_it(leading: Led, stat
     assert there.got[2].headers["authorization"] == SECRETS["Authorization"]
 
 
+@pytest.mark.parametrize("where", ["http://[::1", "http://[x]/", "//[", "http://a b/"])
+async def test_half_an_address_leads_nowhere(leading: Led, where: str) -> None:
+    script, there, client = leading
+    script.to["/"] = (302, where)
+    with pytest.raises(Lost, match="leads"):
+        await follow(client, there.url())
+    assert len(there.got) == 1
+
+
 @pytest.mark.parametrize(("status", "method"), [(301, "GET"), (303, "GET"), (307, "POST")])
 async def test_a_body_goes_along_only_where_the_method_stays(
     leading: Led, status: int, method: str

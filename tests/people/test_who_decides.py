@@ -7,7 +7,7 @@ import pytest
 
 from tests.people.asked import ANN, BOT, TURN, id_of, look, pay, pending, ran, send
 from toolgate import Caller, Toolgate, Turn
-from toolgate.errors import InvalidRequest, PermissionDenied
+from toolgate.errors import ApprovalNotFound, PermissionDenied
 from toolgate.ledger.approval import Kind, Standing
 from toolgate.settings.execution import Approvals as ApprovalSettings
 from toolgate.settings.settings import Settings
@@ -32,6 +32,9 @@ WHO = {
     ("pay", "an operator"): ("boss", True),
     ("pay", "the user, as an operator"): ("ann", False),
     ("pay", "the user at this machine"): ("cli:ann", False),
+    ("pay", "the user in capitals"): ("Ann", False),
+    ("pay", "the user in wide letters"): ("\uff21\uff2e\uff2e", False),
+    ("pay", "a user whose name begins so"): ("Anna", True),
     ("pay", "the agent for its user"): (ANN, False),
     ("pay", "the agent alone"): (BOT, False),
     ("pay", "another user"): (Caller(tenant="acme", agent="billing", user="eve"), False),
@@ -41,6 +44,10 @@ WHO = {
     ("send", "the user with another agent"): (
         Caller(tenant="acme", agent="front", user="ann"),
         True,
+    ),
+    ("send", "whoever is called almost so"): (
+        Caller(tenant="acme", agent="front", user="Ann"),
+        False,
     ),
     ("send", "the agent alone"): (BOT, False),
     ("send", "another user"): (Caller(tenant="acme", agent="billing", user="eve"), False),
@@ -56,7 +63,7 @@ async def test_who_may_decide(gate: Toolgate, name: str, who: str, verb: str) ->
     if may:
         assert (await decide(id_, by=by)).state in {Standing.APPROVED, Standing.DENIED}
     else:
-        with pytest.raises((PermissionDenied, InvalidRequest)):
+        with pytest.raises((PermissionDenied, ApprovalNotFound)):
             await decide(id_, by=by)
         found = await gate.approvals.find(id_, by="boss")
         assert found is not None
@@ -73,9 +80,9 @@ async def test_an_agent_without_a_user_cannot_confirm_its_own_call(gate: Toolgat
 async def test_to_another_tenant_it_is_not_there(gate: Toolgate) -> None:
     id_ = await pending(gate)
     stranger = Caller(tenant="umbrella", agent="billing", user="ann")
-    with pytest.raises(InvalidRequest) as there:
+    with pytest.raises(ApprovalNotFound) as there:
         await gate.approvals.approve(id_, by=stranger)
-    with pytest.raises(InvalidRequest) as nowhere:
+    with pytest.raises(ApprovalNotFound) as nowhere:
         await gate.approvals.approve("apr_none", by=stranger)
     assert str(there.value).replace(id_, "X") == str(nowhere.value).replace("apr_none", "X")
     assert await gate.approvals.find(id_, by=stranger) is None

@@ -5,6 +5,7 @@ import os
 import subprocess
 
 import pytest
+from msgspec.structs import replace
 
 from tests.sandbox.conftest import PYTHON
 from tests.sandbox.place import ROOT, made
@@ -43,13 +44,14 @@ def test_every_program_works_outside(outside: dict[str, bool]) -> None:
 
 
 @pytest.mark.req("P4")
+@pytest.mark.parametrize("hosts", [(), ("named.test",)])
 async def test_no_program_works_in_bubblewrap(
-    bubblewrap: Sandbox, outside: dict[str, bool]
+    bubblewrap: Sandbox, outside: dict[str, bool], hosts: tuple[str, ...]
 ) -> None:
     with made() as place:
         done = await bubblewrap.run(
             _PROGRAM,
-            place.policy(*interpreter()),
+            replace(place.policy(*interpreter()), hosts=hosts),
             stdin=json.dumps(place.told).encode(),
             folder=place.told["given"],
         )

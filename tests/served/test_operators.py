@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from tests.house import open_gate, until
 from tests.server.serving import Answer, Serving
-from toolgate import Caller, ToolError, tool
+from toolgate import Caller, ToolError, Toolgate, tool
 from toolgate.cli.main import app
 from toolgate.settings.outward import McpServer
 from toolgate.tenancy.keys import Role
@@ -64,9 +64,12 @@ class Upstream(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def upstream() -> Generator[str]:
+def upstream(tmp_path: Path) -> Generator[str]:
+    """A server that may be added here, with the one variable that such may be given."""
     Upstream.tool, Upstream.asked = TOOL, 0
     server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
+    allow = f'[net]\nallow = ["127.0.0.1:{server.server_address[1]}"]\n'
+    (tmp_path / "toolgate.toml").write_text(f'{allow}[mcp]\nadded_env = ["KEY_OF_FEW"]\n')
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
@@ -203,13 +206,27 @@ async def test_the_secret_of_a_server_that_was_added_is_known_as_one(
         """Tell it."""
         raise ToolError("it is few-and-far-8841")
 
-    async with open_gate(tmp_path) as gate:
+    async with Toolgate.open(tmp_path / "toolgate.toml") as gate:
         gate.add(careless)
         me = Caller(tenant="demo", agent="assistant")
-        before = (await gate.call("careless", caller=me)).to_human()
-        assert "few-and-far-8841" in before, "until then it is a text like any other"
         given = McpServer(url=upstream, headers_env={"X-Key": "KEY_OF_FEW"})
         assert gate.servers is not None
         await gate.servers.add(gate.tenancy, "few", given)
         after = (await gate.call("careless", caller=me)).to_human()
-        assert after == before.replace("few-and-far-8841", "[secret]")
+        assert after == "tool_error: it is [secret]"
+
+
+async def test_an_address_that_is_added_is_reached_only_where_the_settings_allow_it(
+    tmp_path: Path, upstream: str
+) -> None:
+    """Those of the settings file are reached as they are."""
+    file = tmp_path / "toolgate.toml"
+    file.write_text("")
+    async with Toolgate.open(file) as gate:
+        assert gate.servers is not None
+        await gate.servers.add(gate.tenancy, "few", McpServer(url=upstream))
+        assert "net" in gate.upstreams["few"].problem
+        assert Upstream.asked == 0
+    file.write_text(f'[mcp.servers.own]\nurl = "{upstream}"\n')
+    async with Toolgate.open(file):
+        await until(lambda: Upstream.asked > 0)

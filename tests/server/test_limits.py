@@ -25,6 +25,7 @@ PATIENT = (
     "limits.MAX_HEADER_BYTES = 10**9; limits.HEADER_SECONDS = body.SECONDS = 600.0\n"
     "limits.BODY_SECONDS = 600.0\n"
     "del limits.LimitedProtocol.shutdown, limits.LimitedProtocol.on_headers_complete\n"
+    "del limits.LimitedProtocol.on_header\n"
 )
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 CALL = b"POST /v1/call HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
@@ -250,9 +251,54 @@ def test_what_is_not_http_is_told_so(impatient: Serving, sent: bytes) -> None:
 def test_health_is_told_also_when_nobody_else_is_let_in(tmp_path: Path) -> None:
     crowded = "from toolgate.server import limits\nlimits.MAX_CONCURRENT = 3\n"
     with Serving(tmp_path, before=crowded) as server, ExitStack() as stack:
-        for _ in range(3):
-            stack.enter_context(closing(connect(server)))
         key = server.greeting["keys"]["agent"]
+        for _ in range(2):
+            half = stack.enter_context(closing(connect(server)))
+            half.sendall(CALL % key.encode() + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+            assert status_of(half.recv(65536)) == 100
         assert server.get("/v1/tools", key).status == 503
         for path in ("/healthz", "/readyz", "/healthz?now"):
             assert server.get(path).status == 200
+
+
+@pytest.mark.req("V2", "V3")
+@pytest.mark.parametrize(("guard", "status"), [("on", 200), ("off", 503)])
+def test_connections_that_ask_for_nothing_keep_nobody_out(
+    tmp_path: Path, guard: str, status: int
+) -> None:
+    crowded = "from toolgate.server import limits\nlimits.MAX_CONCURRENT = 4\n"
+    if guard == "off":
+        crowded += "limits.LimitedProtocol._make_room = lambda self: None\n"
+    with (
+        Serving(tmp_path, before=crowded) as server,
+        ExitStack() as stack,
+    ):
+        key = server.greeting["keys"]["agent"]
+        silent = [stack.enter_context(closing(connect(server))) for _ in range(6)]
+        assert server.get("/v1/tools", key).status == status
+        if guard == "on":
+            assert everything(silent[0]) == b"", "the one that was silent for longest"
+            silent[-1].sendall(CALL % key.encode() + b"Content-Length: 15\r\n\r\n")
+            silent[-1].sendall(b'{"tool":"none"}')
+            assert one_answer(silent[-1]) == b"HTTP/1.1 404 "
+
+
+@pytest.mark.req("V2", "V3")
+def test_what_comes_behind_a_body_is_no_header(impatient: Serving, patient: Serving) -> None:
+    body = b'{"tool": "timestamp"}'
+    sent = b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%b\r\n0\r\n%b\r\n"
+    told: dict[Serving, list[int]] = {}
+    for server in (impatient, patient):
+        key = server.greeting["keys"]["agent"].encode()
+        with_key = CALL % key
+        head, trailer = with_key.split(b"Authorization", 1)
+        asked = [
+            with_key + sent % (len(body), body, b""),
+            head + sent % (len(body), body, b"Authorization" + trailer),
+            # Two keys are one too many: of the second one nothing is known.
+            with_key
+            + b"Idempotency-Key: a\r\n"
+            + sent % (len(body), body, b"Idempotency-Key: b\r\n"),
+        ]
+        told[server] = [status_of(exchange(server, one)) for one in asked]
+    assert told == {impatient: [200, 401, 200], patient: [200, 200, 400]}

@@ -1,8 +1,12 @@
 """Lists: page by page they are the same as whole; a cursor is not made up; an ETag holds."""
 
+import base64
+import hashlib
 from collections.abc import Generator
 from typing import Any
+from urllib.parse import parse_qsl
 
+import orjson
 import pytest
 
 from tests.server.busy import Busy, busy
@@ -113,6 +117,40 @@ def test_a_cursor_that_was_made_up_is_refused(house: Busy, kind: str) -> None:
     assert house.ask(who, "GET", at(path, cursor=good)).status == 200
 
 
+SHAPES: list[Any] = [5.5, {"a": 1}, [], [1], [[]], ["x", {}], [{}, []], [2**63, "z"], [-1, "z"]]
+
+
+def forged(path: str, last: Any) -> str:
+    """A cursor with a tag that fits: it has no secret."""
+    bare, _, query = path.partition("?")
+    which = sorted([*pair] for pair in parse_qsl(query))
+    of, raw = orjson.dumps([bare, which]), orjson.dumps(last)
+    tag = hashlib.blake2b(b"%d:%b%b" % (len(of), of, raw), digest_size=8).digest()
+    return base64.urlsafe_b64encode(tag + raw).rstrip(b"=").decode()
+
+
+@pytest.mark.req("V2", "V3")
+@pytest.mark.parametrize("kind", LISTS)
+def test_a_cursor_of_another_shape_is_refused(house: Busy, kind: str) -> None:
+    who, path, _ = LISTS[kind]
+    for last in SHAPES:
+        answer = house.ask(who, "GET", at(path, cursor=forged(path, last)))
+        assert "cursor" in is_problem(answer, 400, "invalid_request")["detail"], last
+    assert house.ask("agent", "GET", at("/v1/tools", cursor=forged("/v1/tools", "b"))).status == 200
+
+
+@pytest.mark.req("V2", "V3")
+def test_another_ones_call_is_no_place_to_go_on_from(house: Busy) -> None:
+    [call, *_] = house.ask("agent", "GET", "/v1/ledger").body["calls"]
+    assert house.ask("agent", "GET", f"/v1/ledger?before={call['call_id']}").status == 200
+    answers = [
+        house.ask("intern", "GET", f"/v1/ledger?before={one}")
+        for one in (call["call_id"], "call_0")
+    ]
+    told = [is_problem(answer, 400, "invalid_request")["detail"] for answer in answers]
+    assert told[0].replace(call["call_id"], "call_0") == told[1]
+
+
 @pytest.mark.req("V2", "V3")
 def test_a_cursor_opens_nothing_of_another_tenant(house: Busy) -> None:
     good = house.ask("agent", "GET", "/v1/ledger?limit=1").body["next"]
@@ -184,6 +222,25 @@ def test_what_an_agent_lacks_is_told_with_the_reason(house: Busy) -> None:
     assert "act" not in {
         one["name"] for one in house.ask("intern", "GET", "/v1/tools").body["tools"]
     }
+
+
+@pytest.mark.req("C4", "V3")
+def test_the_operators_words_are_not_told_to_who_lacks_a_tool(house: Busy) -> None:
+    layer = {"tenant": "acme", "deny": ["count"], "reason": "the merger"}
+    assert house.ask("admin", "PUT", "/v1/admin/layers/hushed", layer).status == 200
+    by_name = {
+        one["name"]: (one["phase"], one["reason"])
+        for one in house.ask("agent", "GET", "/v1/unavailable").body["unavailable"]
+    }
+    assert by_name["count"] == ("policy", "the policy refuses it")
+    asked = "/v1/unavailable?read_only=true"
+    own = {
+        one["name"]: one["reason"] for one in house.ask("agent", "GET", asked).body["unavailable"]
+    }
+    assert own["act"] == "the task is read_only", "what the caller said itself"
+    about = "/v1/tools/count/explain?tenant=acme&agent=billing"
+    assert "the merger" in house.ask("admin", "GET", about).text, "an admin is told"
+    assert house.ask("admin", "DELETE", "/v1/admin/layers/hushed?tenant=acme").status == 200
 
 
 @pytest.mark.req("V2")

@@ -15,7 +15,8 @@ from tests.server.test_routes import is_problem
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[Busy]:
-    with busy(tmp_path_factory.mktemp("waiting")) as served:
+    quick = "from toolgate.server import streaming; streaming.HEARTBEAT_S = 0.2; "
+    with busy(tmp_path_factory.mktemp("waiting"), before=quick) as served:
         yield served
 
 
@@ -123,3 +124,29 @@ def test_a_key_in_the_header_makes_two_calls_one(house: Busy) -> None:
     for path in ("batch", "chain", "messages"):
         refused = house.ask("agent", "POST", f"/v1/{path}", {}, Idempotency_Key="k-1")
         is_problem(refused, 400, "invalid_request")
+
+
+@pytest.mark.req("V3")
+async def test_a_key_that_is_revoked_meanwhile_hears_nothing_more(house: Busy) -> None:
+    new = {"role": "agent", "tenant": "acme", "agent": "billing", "user": "ann"}
+    gone = house.ask("admin", "POST", "/v1/admin/keys", new).body
+    house = house._replace(secrets={**house.secrets, "gone": gone["secret"]})
+    here, running, call_id = await begun(house, "revoked")
+    stays = Aside(house, "agent", "GET", f"/v1/calls/{call_id}?wait_s=30")
+    leaves = Aside(house, "gone", "GET", f"/v1/calls/{call_id}?wait_s=30")
+    assert house.ask("gone", "GET", f"/v1/calls/{call_id}").status == 200
+    live = house.server.root / "revoked_live"
+    body = {"tool": "hold", "args": {"path": str(live)}}
+    with house.stream("gone", "POST", "/v1/call", body) as (answer, events):
+        assert answer.status == 200
+        assert next(events)[0] == ":", "it is let in, and waits"
+        path = f"/v1/admin/keys/{gone['id']}"
+        assert house.ask("admin", "DELETE", path).status == 200
+        is_problem(leaves.told(), 401, "unauthenticated")
+        name, told = next(one for one in events if one[0] != ":")
+        assert (name, told["code"]) == ("problem", "unauthenticated")
+        live.touch()
+        assert list(events) == [], "it ran to its end, of which nothing is told"
+    here.touch()
+    assert stays.told().body["state"] == "succeeded", "the positive control"
+    assert running.told().status == 200

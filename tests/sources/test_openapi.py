@@ -148,7 +148,9 @@ def test_the_operators_document_may_lower_the_care_a_fetched_one_may_not() -> No
             "get": {"operationId": "see", "x-toolgate": {"requires_approval": True}},
         }
     }
-    own = tools(taken(document(paths), Options()))
+    local = taken(document(paths), Options())
+    assert [len(one.where) for one in local.notes if "less care" in one.message] == [1]
+    own = tools(local)
     assert (own["find"]["effect"], own["find"]["provider"]) == ("pure", "http")
     found = taken(document(paths))
     assert tools(found)["find"]["effect"] == "irreversible"

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from inline_snapshot import snapshot
+from msgspec import structs
 
 from tests.spec.specs import FIELDS, rich, spec
 from tests.spec.test_fingerprint import loaded
@@ -62,7 +63,7 @@ def test_anthropic_tools() -> None:
 
 @pytest.mark.req("C3")
 def test_mcp_tools() -> None:
-    assert export([rich()], "mcp") == snapshot(
+    assert export([structs.replace(rich(), provider="mcp")], "mcp") == snapshot(
         [
             {
                 "name": "billing_pay_invoice_bec4ad21",
@@ -182,6 +183,13 @@ def test_the_hints_of_mcp_follow_from_the_effect(
 def test_an_output_that_is_no_object_is_left_out_of_mcp() -> None:
     (tool,) = export([spec(output_schema={"type": "string"})], "mcp")
     assert "outputSchema" not in tool
+
+
+@pytest.mark.req("C3")
+def test_what_nobody_holds_a_service_to_is_no_promise_to_a_client() -> None:
+    schema = {"type": "object"}
+    both = [spec(provider=provider, output_schema=schema) for provider in ("http", "mcp")]
+    assert ["outputSchema" in tool for tool in export(both, "mcp")] == [False, True]
 
 
 @pytest.mark.req("C3")

@@ -52,6 +52,8 @@ class Bare:
 
     def __init__(self) -> None:
         self.pids: list[int] = []
+        # The one that was started last.
+        self.last: Program | None = None
         self.policies: list[Policy] = []
 
     async def run(
@@ -71,16 +73,21 @@ class Bare:
         )
         self.pids.append(process.pid)
         self.policies.append(policy)
-        return Program(process)
+        self.last = Program(process)
+        return self.last
 
 
 def program(
-    *args: str, sandbox: Bare, elicitation: bool = False, secrets: Mapping[str, str] | None = None
+    *args: str,
+    sandbox: Bare,
+    elicitation: bool = False,
+    secrets: Mapping[str, str] | None = None,
+    script: str = "misbehaving",
 ) -> Connected:
-    """The misbehaving server as a program. `-S -E` start it in a third of the time."""
+    """The misbehaving server, or another, as a program. `-S -E` start it in a third of the time."""
     named = {name: f"HERE_{name}" for name in secrets or {}}
     settings = McpServer(
-        command=(sys.executable, "-S", "-E", str(ROOT / "tests/upstreams/misbehaving.py")),
+        command=(sys.executable, "-S", "-E", str(ROOT / f"tests/upstreams/{script}.py")),
         args=args,
         env={"PATH": os.environ.get("PATH", "")},
         secrets_env=named,

@@ -223,12 +223,16 @@ ANSWERS: dict[str, Callable[[Writer, Any], Awaitable[None]]] = {
     "status 401": writes(lambda _: last(b"", 401)),
     "status 429": writes(lambda _: last(b"", 429, more="Retry-After: 7\r\n")),
     "elsewhere": writes(lambda _: last(b"", 307, more="Location: http://192.0.2.1/mcp\r\n")),
+    "half an address": writes(lambda _: last(b"", 307, more="Location: http://[::1\r\n")),
     "internal error": writes(lambda id_: last(error(id_, -32603))),
     "invalid params": writes(lambda id_: last(error(id_, -32602), 400)),
     "compressed": writes(lambda id_: last(b"\x1f\x8b", more="Content-Encoding: gzip\r\n")),
     "flood": _flood,
     "long head": writes(lambda _: b"HTTP/1.1 200 OK\r\nX: " + b"y" * 1_000_000),
     "stream ends": _stream_then(lambda _: event(note("notifications/x"))),
+    "stream breaks off": _stream_then(
+        lambda id_: b"retry: 1\nid: 1\ndata: \n\nid: 2\ndata: " + result(id_, text("half"))[:20]
+    ),
     "stream of noise": _stream_then(
         lambda id_: b"data: {oh\n\n: hm\n\n" + event(result(id_, text("ok")))
     ),
@@ -250,6 +254,11 @@ class Server:
         self.port = 0
         # Where `led away` leads.
         self.elsewhere = ""
+        # What it says on the stream of no call; without it there is no such stream.
+        self.stream: Callable[[Writer], Awaitable[None]] | None = None
+        # Our answers to what it asks are taken once this is set.
+        self.takes = asyncio.Event()
+        self.takes.set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: Writer) -> None:
         with suppress(OSError, asyncio.IncompleteReadError):
@@ -264,6 +273,12 @@ class Server:
         verb = head[0].split()[0]
         said: Json = json.loads(body) if body else {}
         self.heard.append((verb, said, headers))
+        if verb == "GET" and self.stream is not None:
+            writer.write(STREAM)
+            await self.stream(writer)
+            return False
+        if verb == "POST" and "method" not in said:
+            await self.takes.wait()
         if verb != "POST":
             writer.write(plain(b"", 405 if verb == "GET" else 200))
             return True

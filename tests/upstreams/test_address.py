@@ -7,7 +7,7 @@ import pytest
 
 from tests.house import until
 from tests.upstreams.bare import address
-from tests.upstreams.misbehaving import Server, serving
+from tests.upstreams.misbehaving import Server, Writer, event, note, result, serving, text
 from toolgate.errors import ProviderUnavailable
 from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
@@ -91,6 +91,36 @@ async def test_a_server_that_goes_and_comes_back_is_found_again(client: HttpClie
         await until(lambda: not upstream.problem)
         assert set(told) == set(Kind)
         assert (await upstream.call("ok", {}, seconds=5))["content"][0]["text"] == "ok"
+        await upstream.close()
+
+
+@pytest.mark.req("P2")
+async def test_what_broke_off_in_the_middle_of_an_event_begins_with_it_again(
+    client: HttpClient,
+) -> None:
+    told: list[Kind] = []
+    async with serving() as server:
+
+        async def stream(writer: Writer) -> None:
+            last = server.heard[-1][2].get("last-event-id")
+            if last is None:
+                writer.write(b"retry: 1\nid: 7\ndata: x\n\nid: 8\ndata: {half")
+            elif last == "7":
+                writer.write(event(note("notifications/tools/list_changed")))
+                await asyncio.Event().wait()
+            elif last == "1":
+                [id_] = [said["id"] for _, said, _ in server.heard if said.get("id", 0) > first]
+                writer.write(b"id: 2\n" + event(result(id_, text("whole"))))
+
+        first = 1_000
+        server.stream = stream
+        upstream = address(server.port, client)
+        await upstream.open()
+        upstream.on_changed(told.append)
+        first = max(said.get("id", 0) for _, said, _ in server.heard)
+        called = await upstream.call("stream breaks off", {}, seconds=10)
+        assert called["content"][0]["text"] == "whole"
+        await until(lambda: told == [Kind.TOOLS])
         await upstream.close()
 
 

@@ -1,5 +1,7 @@
 """Pieces of the wire: events in any pieces, headers that repeat arguments, lists page by page."""
 
+import asyncio
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -9,9 +11,10 @@ from hypothesis import strategies as st
 
 from toolgate.asked import Line, Question
 from toolgate.errors import CannotAsk, InputNeeded, ToolError
-from toolgate.upstreams import headers
+from toolgate.upstreams import events as stream
+from toolgate.upstreams import headers, lists
 from toolgate.upstreams.asking import Asking
-from toolgate.upstreams.events import Event, Events
+from toolgate.upstreams.events import EndlessError, Event, Events
 from toolgate.upstreams.failures import AwayError, BrokenError
 from toolgate.upstreams.lists import Lists
 from toolgate.upstreams.message import FaultError, Json
@@ -34,6 +37,54 @@ def test_events_are_the_same_in_whatever_pieces_they_come(cuts: list[int]) -> No
         found += events.feed(STREAM[begin:end])
     assert found == [Event("message", b"{\n}"), Event("message", b"x"), Event("other", b"y")]
     assert (events.last, events.retry) == ("8", 1.5)
+
+
+class Counting:
+    """Ends of lines, and how many bytes were looked through for them."""
+
+    def __init__(self) -> None:
+        self.looked = 0
+
+    def split(self, piece: bytes) -> list[bytes]:
+        self.looked += len(piece)
+        return re.split(rb"\r\n|\r|\n", piece)
+
+
+@pytest.mark.req("P2")
+def test_each_byte_of_a_stream_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counting = Counting()
+    monkeypatch.setattr(stream, "_LINE_END", counting)
+    events = Events()
+    events.feed(b"data: ")
+    for _ in range(1_000):
+        assert events.feed(b"a" * 1_000) == []
+    assert [len(one.data) for one in events.feed(b"\n\n")] == [1_000_000]
+    assert counting.looked == 6 + 1_000_000 + 2
+
+
+@pytest.mark.req("P2")
+@pytest.mark.parametrize("piece", [b"data: aaaaaaaaaa", b"data:\n", b": aaaaaa", b"id: aaaaaaa"])
+def test_an_event_without_an_end_is_refused(piece: bytes) -> None:
+    events = Events(100)
+
+    def fed() -> None:
+        for _ in range(200):
+            events.feed(piece)
+
+    with pytest.raises(EndlessError):
+        fed()
+
+
+@pytest.mark.req("P2")
+def test_a_stream_that_goes_on_begins_with_the_event_that_broke_off() -> None:
+    events = Events()
+    assert events.feed(b"retry: 10\nid: 1\ndata: a\n\nid: 2\ndata: half\ndata: of") == [
+        Event("message", b"a")
+    ]
+    assert (events.last, events.retry) == ("1", 0.01)
+    events.begin()
+    assert events.feed(b"\xef\xbb\xbfid: 2\ndata: whole\n\n") == [Event("message", b"whole")]
+    assert events.last == "2"
 
 
 @pytest.mark.req("P2")
@@ -123,6 +174,37 @@ async def test_a_list_that_leads_back_to_itself_has_no_end() -> None:
         )
     with pytest.raises(AwayError, match="no end"):
         await Lists().listed(Kind.TOOLS, ask, HAS, is_modern=True)
+
+
+@pytest.mark.req("P2")
+async def test_all_pages_together_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = {"name": "t", "description": "x" * 1_000}
+    pages = [{"tools": [tool], "nextCursor": str(one + 1)} for one in range(50)]
+    ask = Pages(*pages, {"tools": [tool]})
+    # The control: as it is, that is little.
+    assert len(await Lists().listed(Kind.TOOLS, ask, HAS, is_modern=True)) == 51
+    monkeypatch.setattr(lists, "_MOST_BYTES", 10_000)
+    ask.asked = 0
+    with pytest.raises(AwayError, match="10,000 bytes"):
+        await Lists().listed(Kind.TOOLS, ask, HAS, is_modern=True)
+    assert ask.asked == 10
+
+
+@pytest.mark.req("P2")
+async def test_all_pages_together_have_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(method: str, params: Json) -> Json:
+        await asyncio.Event().wait()
+        return {}
+
+    async def late(method: str, params: Json) -> Json:
+        raise TimeoutError
+
+    # The control: what one page took too long for is told as it was.
+    with pytest.raises(TimeoutError):
+        await Lists().listed(Kind.TOOLS, late, HAS, is_modern=True)
+    monkeypatch.setattr(lists, "_MOST_SECONDS", 0.01)
+    with pytest.raises(AwayError, match="too long"):
+        await Lists().listed(Kind.TOOLS, never, HAS, is_modern=True)
 
 
 class Caller:

@@ -9,6 +9,7 @@ from toolgate.catalog.snapshot import Snapshot
 from toolgate.catalog.source import Health, Source, Telling
 from toolgate.crash import crash_here
 from toolgate.errors import CatalogError, NameClash
+from toolgate.spec.names import kept
 from toolgate.spec.tool import ToolSpec
 
 Usable = Callable[[ToolSpec], str | None]
@@ -150,8 +151,17 @@ def _labelled(sources: Sequence[Source]) -> dict[str, Source]:
     return labelled
 
 
+def _refuse_kept(parts: dict[str, tuple[ToolSpec, ...]]) -> None:
+    for specs in parts.values():
+        for spec in specs:
+            why = kept(spec.name, spec.origin.kind, spec.origin.where)
+            if why:
+                raise NameClash(f"{spec.name!r} of {spec.origin} {why}. Rename it.")
+
+
 def _merged(parts: dict[str, tuple[ToolSpec, ...]]) -> dict[str, ToolSpec]:
     merged: dict[str, ToolSpec] = {}
+    _refuse_kept(parts)
     for specs in parts.values():
         for spec in specs:
             other = merged.setdefault(spec.name, spec)

@@ -12,7 +12,7 @@ from toolgate.cli.administer import administer
 from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import login
 from toolgate.cli.session import Config, Json
-from toolgate.errors import InvalidRequest
+from toolgate.errors import ApprovalNotFound
 from toolgate.executor.people.desk import told
 from toolgate.ledger.approval import Standing
 
@@ -87,7 +87,7 @@ def show_(
     async def work(gate: Toolgate) -> dict[str, Any]:
         found = await gate.approvals.find(id_, by=login())
         if found is None:
-            raise InvalidRequest(f"There is no approval {id_[:80]!r}. List them to see which.")
+            raise ApprovalNotFound
         return told(found, whole=True)
 
     async def far(server: Server) -> dict[str, Any]:

@@ -132,11 +132,19 @@ def call(
     if json:
         show.as_json(alone[0] if alone else output.to_machine())
     else:
-        show.line(output.to_human())
-        for note in _what_to_do(output, caller):
-            show.line(note)
+        _tell(output, caller)
     if not output.ok:
         raise typer.Exit(1)
+
+
+def _tell(output: Output, caller: Caller) -> None:
+    """What there is of an answer; what went wrong is told beside it, where refusals are."""
+    if output.error is None or output.data is not None:
+        show.line(msgspec.structs.replace(output, error=None).to_human())
+    if output.error is not None:
+        show.aside(f"{output.error.code}: {output.error.message}")
+    for note in _what_to_do(output, caller):
+        show.aside(note)
 
 
 def _output(told: Any, alone: list[Any]) -> Output:

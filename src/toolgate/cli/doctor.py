@@ -47,7 +47,7 @@ def doctor(
     else:
         for finding in findings:
             mark = show.coloured("ok  ", 32) if finding.fine else show.coloured("BAD ", 31)
-            show.line(f"{mark} {finding.part:11} {finding.says}")
+            show.line(f" {finding.part:11} {finding.says}", mark=mark)
     if not all(finding.fine for finding in findings):
         raise typer.Exit(1)
 

@@ -8,12 +8,17 @@ from urllib.parse import quote
 
 import typer
 
+from toolgate.client.address import is_here, read_address
+from toolgate.client.reading import Pages
 from toolgate.client.wire import Wire
-from toolgate.errors import InvalidRequest
+from toolgate.errors import InvalidRequest, Unauthenticated
 
 T = TypeVar("T")
 KEY = "TOOLGATE_KEY"
 URL = "TOOLGATE_URL"
+NO_KEY = f"A server is asked with a key: set {KEY}, or name a file with it: --key-file PATH"
+# The servers that this command has asked: what they say can have any shape.
+HEARD: set[str] = set()
 _ADMIN = "/v1/admin"
 _MOST_KEY_FILE = 16_384
 # A call may take as long as its tool does, and wait for a person besides.
@@ -46,6 +51,11 @@ class Place(NamedTuple):
         """Whether it is a running server."""
         return bool(self.url)
 
+    @property
+    def has_key(self) -> bool:
+        """Whether a key was given for it, be it a good one or not."""
+        return self.key_file is not None or bool(os.environ.get(KEY, "").strip())
+
 
 class Server:
     """One running server. What is left empty is not sent."""
@@ -67,11 +77,11 @@ class Server:
     ) -> list[Any]:
         """A list below `/v1/admin`, page by page; so many at the most."""
         found: list[Any] = []
-        cursor = ""
+        cursor, known = "", Pages()
         while True:
             page = await self.get(path, cursor=cursor, **query)
             found += page[field or path]
-            cursor = page.get("next") or ""
+            cursor = known.following(page)
             if not cursor or (most is not None and len(found) >= most):
                 return found[:most]
 
@@ -104,18 +114,34 @@ Far = Callable[[Server], Awaitable[T]]
 
 async def reach(place: Place, work: Far[T]) -> T:
     """Do the work on the server; `InvalidRequest` where there is no key for it."""
+    _not_in_the_clear(place.url)
     async with Wire(place.url, _key(place)) as wire:
-        return await work(Server(wire))
+        HEARD.add(place.url)
+        try:
+            return await work(Server(wire))
+        except Unauthenticated:
+            raise Unauthenticated(
+                f"The server takes no such key: set a valid one in {KEY}, or name a file with it: "
+                "--key-file PATH."
+            ) from None
+
+
+def _not_in_the_clear(url: str) -> None:
+    """The library can be told that a network is secret; a command that is pasted cannot."""
+    address = read_address(url, allow_http=True)
+    if not address.is_encrypted and not is_here(address.host):
+        raise InvalidRequest(
+            f"A key would cross the network in the clear to {address.host!r}. Use https://, or a "
+            "tunnel to this machine, such as ssh -L, and its address here."
+        )
 
 
 def _key(place: Place) -> str:
     if place.key_file is None:
-        key = os.environ.get(KEY, "")
+        key = os.environ.get(KEY, "").strip()
         if not key:
-            raise InvalidRequest(
-                f"A server is asked with a key: set {KEY}, or name a file with it: --key-file PATH"
-            )
-        return key.strip()
+            raise InvalidRequest(NO_KEY)
+        return key
     try:
         with place.key_file.open(encoding="utf-8") as file:
             return file.read(_MOST_KEY_FILE).strip()

@@ -14,6 +14,10 @@ ENGINES: Mapping[str, str] = {
 }
 
 
+# Which has the built-in tools also where there is no database yet.
+_SAID: Mapping[str, str] = {"database": "built-in and store"}
+
+
 class Finding(NamedTuple):
     """One part: its name, whether it is fine, and the sentence."""
 
@@ -40,7 +44,8 @@ def of_sources(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
         Finding(
             "source",
             row["ok"],
-            f"{row['source']}: {' '.join(row['problem'].split()) or _tools(row['tools'])}",
+            f"{_SAID.get(row['source'], row['source'])}: "
+            f"{' '.join(row['problem'].split()) or _tools(row['tools'])}",
         )
         for row in rows
     ]

@@ -169,9 +169,11 @@ def rotate(
     if json:
         show.as_json(fresh)
         return
+    old = f"which opens until {fresh['replaced_until']}"
+    if not lasting.span(overlap, "overlap"):
+        old = "which opens nothing any more"
     show.line(
-        f"{fresh['id']} takes the place of {id}, which opens until {fresh['replaced_until']}. "
-        "Its secret is shown this once; keep it:"
+        f"{fresh['id']} takes the place of {id}, {old}. Its secret is shown this once; keep it:"
     )
     show.line(fresh["secret"])
 
@@ -179,6 +181,9 @@ def rotate(
 @app.command()
 def revoke(
     id: Annotated[str, typer.Argument(help="The key's id, as toolgate keys list shows it.")],  # noqa: A002
+    force: Annotated[
+        bool, typer.Option("--force", metavar="", help="Also where it is the last admin's key.")
+    ] = False,
     config: Config = None,
     url: Url = "",
     key_file: KeyFile = None,
@@ -188,13 +193,28 @@ def revoke(
     """Make a key open nothing any more."""
 
     async def work(gate: Toolgate) -> None:
+        now_ns = clock.unix_ns()
+        held = [key for key in gate.tenancy.world.keys.values() if not key.is_over(now_ns)]
+        _need_another(id, {key.id for key in held if key.role is Role.ADMIN}, force=force)
         await signed(gate, why).revoke_key(id)
 
     async def far(server: Server) -> None:
+        if not force:
+            rows = await server.each("keys")
+            _need_another(id, {row["id"] for row in rows if row["role"] == Role.ADMIN}, force=force)
         await server.delete("keys", id, why=why)
 
     administer(Place(config, url, key_file), work, far, json=json)
     show.told({"id": id, "revoked": True}, f"{id} opens nothing any more.", json=json)
+
+
+def _need_another(id_: str, admins: set[str], *, force: bool) -> None:
+    """Without an admin's key nobody administers the server from elsewhere."""
+    if admins == {id_} and not force:
+        raise InvalidRequest(
+            f"{id_} is the last key of an admin: make another first (toolgate keys add --role "
+            "admin --tenant NAME), or say --force. Nothing was revoked."
+        )
 
 
 async def _put_on_record(tenancy: Tenancy, tenant: str, agent: str) -> None:

@@ -144,10 +144,10 @@ def show_(
         return
     row["started"] = _moment(row["started_ns"])
     for name in ("call_id", "tool", "effect", "state", "started", "agent", "user", "turn_group"):
-        show.line(f"{name:<12}{row.get(name, '')}")
+        show.field(name, row.get(name, ""))
     for name in ("args", "output", "undo", "error"):
         if row.get(name) is not None:
-            show.line(f"{name:<12}{orjson.dumps(row[name]).decode()}")
+            show.field(name, orjson.dumps(row[name]).decode())
     for one in row["linked"]:
         how = "taken back by" if one.get("undo_of") else "run again as"
         show.line(f"{how} {one['call_id']} ({one['state']})")

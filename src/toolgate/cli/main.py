@@ -1,5 +1,6 @@
 """`toolgate`: the command line. A command's module is loaded when the command is used."""
 
+import difflib
 import errno
 import gc
 import importlib
@@ -10,6 +11,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 import typer
+from typer._click.exceptions import UsageError
 from typer.completion import (
     completion_init,  # pyright: ignore[reportPrivateImportUsage]  its own apps do so unasked
     install_callback,
@@ -27,6 +29,7 @@ _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 # How a shell asks what could come next.
 _COMPLETE = "_TOOLGATE_COMPLETE"
+_COMPLETIONS = frozenset({"--install-completion", "--show-completion"})
 
 
 class Shell(StrEnum):
@@ -76,10 +79,41 @@ def _without_a_type(option: Any) -> Any:
     return option
 
 
+def _asked_servers() -> set[str]:
+    """Those that a command has asked; where its module is not loaded, none."""
+    far = sys.modules.get("toolgate.cli.far")
+    return set() if far is None else far.HEARD
+
+
+def _wrong(error: UsageError) -> typer.Exit:
+    """Wrong usage that was found before any command ran, as JSON."""
+    from toolgate.cli.session import usage  # noqa: PLC0415  only a mistake pays for it
+
+    return usage(error.format_message(), json=True)
+
+
+def _with_the_shell(arguments: list[str]) -> list[str]:
+    """Whoever names no shell means the one they sit at, where it is one of ours."""
+    here = os.path.basename(os.environ.get("SHELL", ""))  # noqa: PTH119  a name, and no file
+    if arguments and arguments[-1] in _COMPLETIONS and here in list(Shell):
+        return [*arguments, here]
+    return arguments
+
+
 class LazyGroup(TyperGroup):
     """Lists commands from the table, and imports one only to run it."""
 
     _running = False
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What stands before the command; who asked for JSON is told in it what does not fit."""
+        json = "--json" in args
+        try:
+            return super().parse_args(ctx, _with_the_shell(args))
+        except UsageError as error:
+            if not json:
+                raise
+            raise _wrong(error) from None
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """In the order of the table."""
@@ -98,6 +132,23 @@ class LazyGroup(TyperGroup):
             _without_a_type(one.get_help_option(ctx))
         return command
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run it. What a server has answered may not fit what a command shows of it."""
+        json = "--json" in ctx.args
+        _asked_servers().clear()
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            if not json:
+                raise
+            raise _wrong(error) from None
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            if not _asked_servers():
+                raise
+            from toolgate.cli import misfit  # noqa: PLC0415  only who asked a server needs it
+
+            misfit.tell(error, json=json)
+
     def get_help_option(self, ctx: Any) -> Any:
         """The group's own."""
         return _without_a_type(super().get_help_option(ctx))
@@ -107,6 +158,11 @@ class LazyGroup(TyperGroup):
         self._running = True
         try:
             return super().resolve_command(ctx, args)
+        except UsageError as error:
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1) if args else []
+            if near:
+                error.message = f"{error.message.rstrip('.')}. Did you mean {near[0]!r}?"
+            raise
         finally:
             self._running = False
 

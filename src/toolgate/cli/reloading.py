@@ -151,6 +151,6 @@ class _Child:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    show.aside(text)
     sys.stderr.flush()
     show.flush()

@@ -214,7 +214,7 @@ def _chosen(
     known = {one["tool"]: one for one in waits}
     missing = [one for one in tools or () if one not in known]
     if missing or not known:
-        what = repr(missing[0][:80]) if missing else "Nothing"
+        what = f"No tool {missing[0][:80]!r}" if missing else "Nothing"
         raise InvalidRequest(f"{what} of it waits for anybody; nothing was changed.")
     shown += [known[one] for one in tools or known]
     return {one["tool"]: one["fingerprint"] for one in shown}

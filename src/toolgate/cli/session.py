@@ -1,7 +1,6 @@
 """What every command shares: where the settings are, who calls, how it ends."""
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -13,7 +12,7 @@ from toolgate import configuration
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import show
-from toolgate.cli.far import URL, Far, Place, reach
+from toolgate.cli.far import NO_KEY, URL, Far, Place, reach
 from toolgate.errors import ToolgateError
 from toolgate.settings.settings import Settings
 from toolgate.tenancy import first
@@ -64,6 +63,8 @@ def at_place(
             f"without {URL} in the environment.",
             json=json,
         )
+    if place.is_far and not place.has_key:
+        raise usage(NO_KEY, json=json)
     with ending(json=json):
         if far is not None and place.is_far:
             return asyncio.run(_reached(place, far))
@@ -90,7 +91,7 @@ class ending:  # noqa: N801  reads as a word: with ending(json=json): …
         _tell(error.code, error.message, retryable=error.retryable, json=self._json)
         # What a command adds for the operator stands beside what a caller would be told.
         for note in getattr(error, "__notes__", ()):
-            sys.stderr.write(f"{note}\n")
+            show.aside(note)
         raise typer.Exit(1)
 
 
@@ -135,4 +136,4 @@ def _tell(code: str, message: str, *, retryable: bool, json: bool) -> None:
         told = {"code": code, "message": message, "retryable": retryable}
         show.line(orjson.dumps({"error": told}).decode())
     else:
-        sys.stderr.write(f"{code}: {message}\n")
+        show.aside(f"{code}: {message}")

@@ -1,4 +1,8 @@
-"""Answers on the screen: tables on a terminal, plain text in a pipe, JSON when asked."""
+"""Answers on the screen: tables on a terminal, plain text in a pipe, JSON when asked.
+
+All that is printed goes through here. What agents, tools and servers wrote can hold signs that move
+the cursor, hide or reorder text: each stands as its escape.
+"""
 
 import os
 import sys
@@ -8,7 +12,11 @@ from typing import Any
 import orjson
 import typer
 
+from toolgate.executor.people.visible import visible_json
+
 _NO_STYLES: Mapping[str, str] = {}
+# What the next command is given: a part of it is of no use, however narrow the screen is.
+_WHOLE = frozenset({"id", "call", "undo call", "anchor"})
 
 
 def as_json(value: Any) -> None:
@@ -25,13 +33,28 @@ def told(value: Any, sentence: str, *, json: bool, notes: Sequence[str] = ()) ->
         line(text)
 
 
-def line(text: str) -> None:
-    """Print one line."""
+def line(text: str, *, mark: str = "") -> None:
+    """Print one line; a `mark` before it is our own, and may have a colour."""
     try:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(f"{mark}{seen(text)}\n")
         flush()
     except OSError as error:
         raise unwritten(error) from None
+
+
+def aside(text: str) -> None:
+    """Print a line beside the answer."""
+    sys.stderr.write(f"{seen(text)}\n")
+
+
+def seen(text: str) -> str:
+    """Only what can be seen, in line ends and tabs. JSON stays the same JSON."""
+    return "\t".join(map(visible_json, text.split("\t")))
+
+
+def field(name: str, value: object) -> None:
+    """Print a name and its value, which stays on its line."""
+    line(f"{name:<12}" + str(value).replace("\n", "\\n"))
 
 
 def flush() -> None:
@@ -54,7 +77,7 @@ def unwritten(error: OSError) -> typer.Exit:
 
 def warning(text: str) -> None:
     """Tell the operator beside the answer, on one line."""
-    sys.stderr.write(f"warning: {' '.join(text.split())}\n")
+    aside(f"warning: {' '.join(text.split())}")
 
 
 def coloured(text: str, colour: int) -> str:
@@ -75,7 +98,7 @@ def table(
     styles: Mapping[str, str] = _NO_STYLES,
 ) -> None:
     """Print rows; each cell is one line. A cell that is in `styles` has that colour."""
-    rows = [[" ".join(cell.split()) for cell in row] for row in rows]
+    rows = [[seen(" ".join(cell.split())) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _drawn(columns, rows, styles)
         return
@@ -95,9 +118,13 @@ def _drawn(
     from rich.text import Text  # noqa: PLC0415
 
     drawn = Table(box=None, header_style="bold", pad_edge=False)
-    for column in columns:
-        drawn.add_column(column)
-    for row in rows:
+    # Room is scarce: a column in which nothing stands has none.
+    shown = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
+    for column in (columns[at] for at in shown):
+        drawn.add_column(column, overflow="fold", no_wrap=column in _WHOLE)
+        if column in _WHOLE:
+            drawn.columns[-1].min_width = max(len(row[columns.index(column)]) for row in rows)
+    for row in ([row[at] for at in shown] for row in rows):
         # As text: a description with [brackets] is no markup.
         drawn.add_row(*(Text(cell, styles.get(cell, "")) for cell in row))
-    Console().print(drawn)
+    Console().print(drawn, crop=False)

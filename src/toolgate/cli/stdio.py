@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-import sys
+from contextlib import AsyncExitStack
 from typing import Annotated, Any
 
 import typer
@@ -10,8 +10,9 @@ import typer
 from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import log
+from toolgate.cli.given import standard_input
 from toolgate.cli.session import AGENT, TENANT, Agent, Config, Tenant, ending, load
-from toolgate.errors import InvalidRequest
+from toolgate.errors import InvalidRequest, Unauthenticated
 from toolgate.server.auth import Door, caller_of
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.lines import MOST, Lines
@@ -56,27 +57,30 @@ async def _serve(settings: Settings, caller: Caller) -> None:
         # Whatever a tool prints must not get between the messages.
         out = os.fdopen(os.dup(1), "wb", buffering=0)
         os.dup2(2, 1)
-        reader = asyncio.StreamReader(limit=MOST)
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
         lines = Lines(answering, key, caller, lambda message: _write(out, message))
-        try:
-            await lines.run(reader)
-        finally:
-            await answering.close(settings.server.drain)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(answering.close, settings.server.drain)
+            await lines.run(await standard_input(stack, limit=MOST))
 
 
 async def _who(gate: Toolgate, caller: Caller) -> tuple[Key, Caller]:
     secret = os.environ.pop(KEY, "")
     if secret:
         door = Door(lambda: gate.tenancy.world)
-        key = await door.verified(f"Bearer {secret}".encode("utf-8", "replace"))
+        try:
+            key = await door.verified(f"Bearer {secret}".encode("utf-8", "replace"))
+        except Unauthenticated:
+            raise Unauthenticated(
+                f"The key in {KEY} opens nothing: set a valid one, or none and name the tenant and "
+                "agent."
+            ) from None
         if not may(key, Right.CALL):
             raise not_for(key)
         return key, caller_of(key)
     if caller.agent and caller.agent not in gate.tenancy.world.tenant(caller.tenant).capsules:
         raise InvalidRequest(
             f"There is no agent {caller.agent!r} of tenant {caller.tenant!r}: add it with "
-            f"toolgate agents add {caller.agent} --tenant {caller.tenant}"
+            f"toolgate agents set {caller.agent} --tenant {caller.tenant}"
         )
     key = Key(
         id="",

@@ -10,7 +10,7 @@ import orjson
 
 from toolgate import clock
 from toolgate.call import Event
-from toolgate.client.reading import read
+from toolgate.client.reading import read, understood
 from toolgate.client.wire import Wire
 from toolgate.errors import ServerUnreachable, ToolgateError
 
@@ -125,7 +125,9 @@ class Listening(AsyncIterator[Event]):
                     if size > _MOST_LINE:
                         raise ServerUnreachable("An event of the server has no end.", sent=True)
                 elif not line and data:
-                    self._put(read(orjson.loads(b"\n".join(data)), Event))
+                    # One that cannot be read ends the connection, and what is missed is told.
+                    with understood():
+                        self._put(read(orjson.loads(b"\n".join(data)), Event))
                     data, size = [], 0
 
 

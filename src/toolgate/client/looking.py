@@ -9,7 +9,7 @@ import orjson
 
 from toolgate.call import NO_CONTEXT, Caller
 from toolgate.client.identity import sent_context
-from toolgate.client.reading import misread, read, read_spec
+from toolgate.client.reading import Pages, read, read_spec, understood
 from toolgate.client.wire import Wire
 from toolgate.errors import InvalidRequest, ToolgateError
 from toolgate.sight import WAITS, Lacking, Seen, Unavailable, View
@@ -45,25 +45,21 @@ class Looking:
     async def listed(self, caller: Caller) -> Listed:
         """What the caller may call."""
         pages = await self._pages(_TOOLS, caller)
-        try:
+        with understood():
             specs = await self._read([one for page in pages for one in page["tools"]])
-            people = [name for page in pages for name in page["people"]]
-        except (KeyError, TypeError) as error:
-            raise misread(error) from None
+            people = read([name for page in pages for name in page["people"]], list[str])
         return Listed(tuple(specs), tuple(people))
 
     async def look(self, caller: Caller) -> Seen:
         """What the caller may call, and what it lacks."""
         listed = await self.listed(caller)
         pages = await self._pages(_LACKING, caller)
-        try:
+        with understood():
             told = [one for page in pages for one in page["unavailable"]]
             specs = await self._read([one["definition"] for one in told])
             lacking = [
                 Lacking(spec, read(one, Unavailable)) for spec, one in zip(specs, told, strict=True)
             ]
-        except (KeyError, TypeError) as error:
-            raise misread(error) from None
         seen = Seen(listed.specs, lacking, listed.people)
         if is_plain(caller):
             self.kept = seen
@@ -94,9 +90,9 @@ class Looking:
 
     async def _pages(self, path: str, caller: Caller) -> list[dict[str, Any]]:
         query = {**sent_query(caller), "limit": _PAGE[path]}
-        pages = [await self._ask(path, query)]
-        while pages[-1].get("next"):
-            pages.append(await self._ask(path, {**query, "cursor": pages[-1]["next"]}))
+        pages, known = [await self._ask(path, query)], Pages()
+        while cursor := known.following(pages[-1]):
+            pages.append(await self._ask(path, {**query, "cursor": cursor}))
         return pages
 
     async def _read(self, told: list[dict[str, Any]]) -> list[ToolSpec]:

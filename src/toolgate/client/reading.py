@@ -1,6 +1,8 @@
 """What a server tells, read back into the values that a gate in this process gives."""
 
-from typing import Any, TypeVar
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -13,14 +15,44 @@ from toolgate.spec.schema import Schema
 from toolgate.spec.tool import ToolSpec
 
 T = TypeVar("T")
+# What reading meets in an answer that has another shape than was thought.
+ODD = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
+_MOST_PAGES = 10_000
 
 
 def read(told: Any, kind: type[T]) -> T:
     """A value of this kind. What is not known here is left out: a newer server says more."""
-    try:
+    with understood():
         return msgspec.convert(told, kind, dec_hook=_document)
-    except (msgspec.ValidationError, ValueError) as error:
+    raise AssertionError("it is read, or an error")
+
+
+@contextmanager
+def understood() -> Generator[None]:
+    """Whatever an answer holds, who reads it here meets an error of ours and no other."""
+    try:
+        yield
+    except (msgspec.ValidationError, *ODD) as error:
         raise misread(error) from None
+
+
+class Pages:
+    """A list that comes in pages, and comes to an end."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def following(self, page: Any) -> str:
+        """What to send for the next one; nothing behind the last."""
+        with understood():
+            cursor = cast("dict[str, Any]", page).get("next") or ""
+            if type(cursor) is not str:
+                raise TypeError("'next' of a page is a text")
+            if cursor in self._known or len(self._known) >= _MOST_PAGES:
+                raise ValueError("its pages have no end")
+            self._known.add(cursor)
+            return cursor
+        raise AssertionError("it is read, or an error")
 
 
 def misread(error: Exception) -> ServerUnreachable:
@@ -45,15 +77,17 @@ def read_spec(told: dict[str, Any], server: str) -> ToolSpec:
 
 def read_chain(told: dict[str, Any]) -> Chain:
     """A chain; each step stands together with its Output on the wire."""
-    try:
+    with understood():
         steps = [
             {"name": "", **step, "output": {"status": "error", **step}} for step in told["steps"]
         ]
         found = read({**told, "steps": (), "undone": None}, Chain)
-        ran = tuple(read(step, Ran) for step in steps)
-    except (KeyError, TypeError) as error:
-        raise misread(error) from None
-    undone = told.get("undone")
+        return _with_steps(found, steps, told.get("undone"))
+    raise AssertionError("it is read, or an error")
+
+
+def _with_steps(found: Chain, steps: list[dict[str, Any]], undone: Any) -> Chain:
+    ran = tuple(read(step, Ran) for step in steps)
     if isinstance(undone, dict):
         taken_back: dict[str, Any] = {key: of for key, of in undone.items() if key != "ok"}  # pyright: ignore[reportUnknownVariableType]
         undone = read(taken_back, Report) if "items" in taken_back else taken_back

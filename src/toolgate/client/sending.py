@@ -56,7 +56,7 @@ class Sending:
             self._lost += 1
             if self._lost > _MOST_LOST or (may_have_run and not self._repeatable):
                 return None
-            pause = self._next_pause() if told is None else told
+            pause = max(self._next_pause(), told or 0.0)
             return pause if pause < self._left() else None
         if isinstance(error, InProgress) and self._may_run:
             # It is our own, the one whose answer was lost.
@@ -64,8 +64,10 @@ class Sending:
             return pause if pause < self._left() else None
         if told is None or not (error.retryable and isinstance(error, CallRefused)):
             return None
-        # Nothing ran, and the server has said when to come back.
-        return told if clock.monotonic_ns() + told * 1e9 < self._patient_ns else None
+        # Nothing ran, and the server has said when to come back. Whatever it says, it is not asked
+        # without a pause.
+        pause = max(told, self._next_pause())
+        return pause if clock.monotonic_ns() + pause * 1e9 < self._patient_ns else None
 
     def _left(self) -> float:
         return max((self._until_ns - clock.monotonic_ns()) / 1e9, 0.001)
@@ -86,6 +88,11 @@ def is_under_way(answer: Any) -> bool:
     if not isinstance(answer, dict):
         return False
     told = cast("dict[str, Any]", answer)
-    several = cast("list[dict[str, Any]]", told.get("outputs") or told.get("steps") or [])
-    errors = [cast("dict[str, Any]", one.get("error") or {}) for one in several]
-    return any(error.get("code") == InProgress.code for error in errors)
+    several = told.get("outputs") or told.get("steps")
+    return isinstance(several, list) and any(map(_waits, cast("list[object]", several)))
+
+
+def _waits(one: object) -> bool:
+    error = cast("dict[str, Any]", one).get("error") if isinstance(one, dict) else None
+    code = cast("dict[str, Any]", error).get("code") if isinstance(error, dict) else None
+    return code == InProgress.code

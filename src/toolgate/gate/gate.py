@@ -1,6 +1,7 @@
 """One decision function for seeing, calling and adding: what is listed is what may be called."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 import msgspec
@@ -9,7 +10,6 @@ from toolgate import clock
 from toolgate.call import Action, Caller, Grant, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.errors import (
-    InvalidArguments,
     PermissionDenied,
     PolicyUnavailable,
     StoreUnavailable,
@@ -22,7 +22,7 @@ from toolgate.gate.decision import Decisions, Explanation, Forgetful, Verdict
 from toolgate.gate.moment import Moment, Sifted
 from toolgate.gate.phases import Phases
 from toolgate.gate.policy import ARGS, Health
-from toolgate.gate.recorder import Recorder, exactly
+from toolgate.gate.recorder import Recorder, stated
 from toolgate.gate.shared import NoShared
 from toolgate.spec.effect import Effect
 from toolgate.spec.redactor import PLAIN, Redactor
@@ -38,13 +38,6 @@ _USUAL = Rules()
 _NO_POLICY = ""
 # So often a decision is made anew because something changed while it was made.
 _MOST_TRIES = 5
-_MISSING = Verdict(
-    phase=registry.PHASE,
-    allowed=False,
-    rule="missing",
-    reason="no source has a tool of this name",
-    remedy="Check the name with: toolgate tools list",
-)
 _ALLOWED = Verdict(phase="policy", allowed=True, rule="allowed", reason="every phase allows it")
 
 
@@ -121,6 +114,7 @@ class Gate:
     ) -> tuple[Book, Grant]:
         spec = self._catalog.current.meant(tool)
         if spec is None:
+            await self._looked()
             raise ToolNotFound(tool)
         anew = False
         if spec.effect is not _PURE:
@@ -132,10 +126,20 @@ class Gate:
                 await self._granted(caller, tool, turn)
                 raise
             anew = self._asks_again
-        book, grant = await self._granted(caller, tool, turn, anew=anew)
+        try:
+            book, grant = await self._granted(caller, tool, turn, anew=anew)
+        except ToolNotFound:
+            if spec.effect is _PURE:
+                await self._looked()
+            raise
         if self._phases.reads:
             grant = await self._requested(book, grant, args or {}, turn)
         return book, grant
+
+    async def _looked(self) -> None:
+        """As before a side effect: nobody tells by a clock what is hidden from what is missing."""
+        with contextlib.suppress(StoreUnavailable):
+            await self._tenancy.freshen()
 
     def _holds(self, caller: Caller, book: Book, revision: str) -> bool:
         """Whether what was decided on is still so: nothing has changed while engines were asked."""
@@ -239,9 +243,9 @@ class Gate:
         tool = moment.snapshot.named(tool)
         spec = moment.snapshot.get(tool)
         if spec is None:
-            return Explanation(tool=tool, allowed=False, verdicts=(_MISSING,))
+            return Explanation(tool=tool, allowed=False, verdicts=(registry.MISSING,))
         if args is not None and self.reads_args:
-            _exactly(spec, args)
+            stated(spec, args)
         verdicts = await self._phases.verdicts(moment, caller, spec, args, turn)
         refusals = [one for one in verdicts if not one.allowed]
         passing = [one for one in refusals if self._phases.observes(one)]
@@ -326,7 +330,7 @@ class Gate:
     ) -> Grant:
         """This very call, where the policy looks at more than who calls what."""
         caller, spec, key = grant.caller, grant.spec, None
-        said = _exactly(spec, args)
+        said = stated(spec, args)
         if self._phases.reads <= {ARGS}:
             key = spec.name, said
             answer = book.answers.get(key)
@@ -388,11 +392,3 @@ class Gate:
     @staticmethod
     def _tenant_has(moment: Moment, caller: Caller, spec: ToolSpec) -> bool:
         return registry.judge(caller, spec, moment.snapshot, moment.world).allowed
-
-
-def _exactly(spec: ToolSpec, args: dict[str, Any]) -> bytes:
-    """The arguments as a policy sees them; what no policy can be told is no argument."""
-    try:
-        return exactly(args)
-    except TypeError as error:
-        raise InvalidArguments(spec.name, [("", f"not JSON ({error})")]) from None

@@ -7,9 +7,11 @@ import orjson
 
 from toolgate import clock
 from toolgate.call import Action
+from toolgate.errors import InvalidArguments
 from toolgate.gate.decision import Decision, Decisions, Verdict
 from toolgate.gate.policy import ARGS
 from toolgate.spec.redactor import PLAIN, Redactor
+from toolgate.spec.tool import ToolSpec
 
 # So much of the arguments is kept with a decision; of more, only how much there was.
 _MOST_ARGS = 16_384
@@ -67,6 +69,14 @@ class Recorder:
 def exactly(value: object) -> bytes:
     """The same bytes for the same value, and for no other. `TypeError` where it is not JSON."""
     return orjson.dumps(value, option=_EXACTLY)
+
+
+def stated(spec: ToolSpec, args: dict[str, Any]) -> bytes:
+    """The arguments as a policy sees them; what no policy can be told is no argument."""
+    try:
+        return exactly(args)
+    except TypeError as error:
+        raise InvalidArguments(spec.name, [("", f"not JSON ({error})")]) from None
 
 
 def written(value: object) -> bytes:

@@ -14,6 +14,13 @@ _HELP = {
     True: "It comes with a later version; [tools] builtin can leave it out until then.",
     False: "Correct that in its definition, or in the module that it names.",
 }
+MISSING = Verdict(
+    phase=PHASE,
+    allowed=False,
+    rule="missing",
+    reason="no source has a tool of this name",
+    remedy="Check the name with: toolgate tools list",
+)
 _ENABLED = Verdict(phase=PHASE, allowed=True, rule="enabled", reason="switched on for everyone")
 _FOR_TENANT = Verdict(
     phase=PHASE, allowed=True, rule="tenant_flag", reason="switched on for this tenant"

@@ -4,6 +4,7 @@ An approval is bound by its hash to one call by one requester under one policy. 
 in anything is another one, and needs another approval.
 """
 
+import unicodedata
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Protocol
@@ -202,9 +203,16 @@ def refusal(approval: Approval, by: Decider) -> str:
             else "An operator decides this."
         )
     is_same = (by.tenant, by.agent, by.user) == (approval.tenant, approval.agent, approval.user)
-    if is_same_user or is_same:
+    # To some issuers Ann and ann are one person. Who may be the same one does not agree.
+    may_be_same = bool(by.user) and _folded(by.user) == _folded(approval.user)
+    if may_be_same or is_same:
         return "Whoever asked for it cannot be the one who agrees to it."
     return ""
+
+
+def _folded(user: str) -> str:
+    folded = unicodedata.normalize("NFKC", user).casefold()
+    return unicodedata.normalize("NFKC", folded).strip()
 
 
 def sees(approval: Approval, by: Decider) -> bool:

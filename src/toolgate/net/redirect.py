@@ -32,9 +32,11 @@ def onward(asked: Request, status: int, headers: Mapping[str, str]) -> Request |
     where = headers.get("Location", "")
     if status not in _MOVED or not where:
         return None
-    url = urljoin(asked.url, where)
     try:
+        url = urljoin(asked.url, where)
         here, there = read(asked.url), read(url)
+    except ValueError:
+        raise Lost(f"{shown(asked.url)} leads to what is no address.") from None
     except NotAllowed as refused:
         raise Lost(f"{shown(asked.url)} leads elsewhere. {refused.message}") from None
     if here.scheme == "https" and there.scheme != "https":

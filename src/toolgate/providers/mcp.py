@@ -18,6 +18,8 @@ KEY = "toolgate/idempotencyKey"
 _REQUESTS: Mapping[str, str] = {"resources": "resources/read", "prompts": "prompts/get"}
 _TEXT = frozenset({"type", "text"})
 _MOST_TOLD = 4_000
+# By it a door knows a result that was kept aside.
+NOTE = "read_with"
 
 
 class SaidError(ExecutionFailed):
@@ -89,7 +91,10 @@ class McpProvider:
             raise out_of_time(call)
         upstream, line = member.upstream, call.asked.line
         if bound.method:
-            return await upstream.request(bound.method, call.args, seconds=seconds, line=line)
+            said = await upstream.request(bound.method, call.args, seconds=seconds, line=line)
+            # A door takes this for a note of the house, on an output that it keeps. A server must
+            # not write such notes: what it names may be the caller's from elsewhere.
+            return {name: one for name, one in said.items() if name != NOTE}
         args, key = call.args, call.downstream_key
         meta = {KEY: key} if key else None
         if key and bound.argument:

@@ -5,10 +5,11 @@ machine is mounted into it. It is held before its first instruction until its li
 """
 
 import asyncio
+import contextlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,12 +17,16 @@ from toolgate.errors import ProviderUnavailable
 from toolgate.sandbox import seccomp
 from toolgate.sandbox.cgroup import hierarchy
 from toolgate.sandbox.child import Child, spawned
+from toolgate.sandbox.egress.listening import listening
+from toolgate.sandbox.egress.proxy import Proxy
 from toolgate.sandbox.environment import SHARED, USER, WORK, accounts, variables
 from toolgate.sandbox.limits import bind, group_for, words
 from toolgate.sandbox.pipes import Descriptors, Inflow
 from toolgate.sandbox.policy import Policy
 from toolgate.sandbox.programs import cannot_start
-from toolgate.sandbox.roots import RefusedRootError, Shown, mounts
+from toolgate.sandbox.roots import Mount, Shown, mounts
+from toolgate.sandbox.ways import RefusedRootError
+from toolgate.sandbox.ways import opened as opened_way
 from toolgate.settings.outward import Sandbox as Settings
 
 _START_SECONDS = 20.0
@@ -38,6 +43,7 @@ _MASKED = (
     "/proc/sysrq-trigger",
 )
 _HOW = {Shown.READ: "--ro-bind", Shown.WRITE: "--bind", Shown.LINK: "--symlink"}
+_EMPTY_BYTES = "4096"
 
 
 class Bubblewrap:
@@ -45,6 +51,7 @@ class Bubblewrap:
 
     name = "bubblewrap"
     counts = True
+    reaches = True
 
     def __init__(self, program: str) -> None:
         self.program = program
@@ -59,10 +66,18 @@ class Bubblewrap:
         folder: str,
         opened: Descriptors,
         streams: tuple[int, int, int],
+        proxy: Proxy | None = None,
     ) -> "_Begun":
         """Start it, held before its first instruction."""
         try:
-            described = list(self.words(argv, policy, folder))
+            shown = mounts(policy)
+            # What is opened here is what is mounted, whoever puts a link in its place meanwhile.
+            ways = {
+                mount.path: opened.keep(opened_way(mount.source))
+                for mount in shown
+                if mount.is_given
+            }
+            described = list(self.words(argv, policy, folder, shown, ways))
             known = seccomp.program()
         except (RefusedRootError, seccomp.NoFilterError) as refused:
             raise ProviderUnavailable(f"Nothing ran in the sandbox: {refused}.") from None
@@ -80,18 +95,32 @@ class Bubblewrap:
         child = spawned(
             [*self._before, self.program, *options, "--", *bound, *argv],
             streams=streams,
-            given=(*given.values(), *files.values()),
+            given=(*given.values(), *files.values(), *ways.values()),
             group=group,
         )
         release = opened.released(hold[1])
         return _Begun(
             child,
-            None if bound else partial(bind, policy=policy, grouped=group is not None),
+            is_held=True,
+            bind=None if bound else partial(bind, policy=policy, grouped=group is not None),
             status=opened.released(status[0]),
             release=release,
+            way_out=None if proxy is None else partial(self._way_out, proxy=proxy, child=child),
         )
 
-    def words(self, argv: Sequence[str], policy: Policy, folder: str) -> Iterator[str]:
+    async def _way_out(self, pid: int, *, proxy: Proxy, child: Child) -> None:
+        """Let a proxy of ours listen in the network of a program that has not begun."""
+        child.at_end(proxy.close)
+        await proxy.serve(await listening(pid, self._before))
+
+    def words(
+        self,
+        argv: Sequence[str],
+        policy: Policy,
+        folder: str,
+        shown: Sequence[Mount],
+        ways: Mapping[str, int],
+    ) -> Iterator[str]:
         if not argv or any("\0" in word for word in argv):
             raise RefusedRootError("a command has a program, and no word of it holds a NUL")
         for each in _UNSHARED:
@@ -113,30 +142,42 @@ class Bubblewrap:
             yield from ("--ro-bind", "/dev/null", path)
         # As root, even without any right, a program could write the kernel's settings here.
         yield from ("--remount-ro", "/proc")
-        for mount in mounts(policy):
-            yield from (_HOW[mount.shown], mount.source, mount.path)
+        for mount in shown:
+            yield from _mounted(mount, ways)
         yield from ("--remount-ro", "/", "--chdir", folder or WORK, "--clearenv")
         for name, value in variables(policy).items():
             yield from ("--setenv", name, value)
 
 
 class _Begun:
-    """One that is held until its limits are bound."""
+    """One that may be held until its limits are bound."""
 
     def __init__(
-        self, child: Child, bind: Callable[[int], None] | None, *, status: int, release: int
+        self,
+        child: Child,
+        *,
+        status: int,
+        release: int,
+        is_held: bool = False,
+        bind: Callable[[int], None] | None = None,
+        way_out: Callable[[int], Awaitable[None]] | None = None,
     ) -> None:
         self.child = child
+        self._is_held = is_held
         self._bind = bind
+        self._way_out = way_out
         self._release = release
         self._said = b""
         self._told = asyncio.Event()
         self._status = Inflow(status, self._hear)
         self._status.ended.add_done_callback(lambda _: self._told.set())
+        child.at_kill(self._status.drain)
         child.at_end(self._close)
 
     async def ready(self) -> None:
         """Wait for its first process, bind that, and let it go."""
+        if not self._is_held:
+            return
         try:
             async with asyncio.timeout(_START_SECONDS):
                 await self._told.wait()
@@ -147,14 +188,25 @@ class _Begun:
             # It ended before there was a program; what it said of that is on its error stream.
             return
         try:
-            self.child.inside(int(found[1]))
             if self._bind is not None:
                 self._bind(int(found[1]))
+            if self._way_out is not None:
+                await self._opened(self._way_out(int(found[1])))
             os.write(self._release, b"x")
         except ProcessLookupError:
             return
         except OSError as error:
             raise cannot_start(f"its limits cannot be bound: {error.strerror}".encode()) from None
+
+    async def _opened(self, way_out: Awaitable[None]) -> None:
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                await way_out
+        except OSError as error:
+            said = f"no proxy can be put into its network: {type(error).__name__}"
+            raise cannot_start(said.encode()) from None
+        # Its number was its own all the while; else somebody else may have got the proxy.
+        self.child.check_inside()
 
     def never_ran(self) -> bool:
         """bubblewrap tells an exit code only of a program that it could start."""
@@ -163,7 +215,10 @@ class _Begun:
 
     def _hear(self, piece: bytes) -> None:
         self._said += piece
-        if _CHILD.search(self._said):
+        found = None if self._told.is_set() else _CHILD.search(self._said)
+        if found is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self.child.inside(int(found[1]))
             self._told.set()
 
     def _close(self) -> None:
@@ -183,6 +238,15 @@ def found(_: Settings) -> Bubblewrap | str:
 
 def _dropping() -> tuple[str, ...]:
     return ("setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--")
+
+
+def _mounted(mount: Mount, ways: Mapping[str, int]) -> Iterator[str]:
+    if mount.shown is Shown.EMPTY:
+        yield from ("--size", _EMPTY_BYTES, "--tmpfs", mount.path, "--remount-ro", mount.path)
+    elif mount.path in ways:
+        yield from (f"{_HOW[mount.shown]}-fd", str(ways[mount.path]), mount.path)
+    else:
+        yield from (_HOW[mount.shown], mount.source, mount.path)
 
 
 def _files(files: Mapping[str, int]) -> Iterator[str]:

@@ -5,22 +5,32 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from toolgate.sandbox.cgroup import Group
+from toolgate.sandbox.pipes import Descriptors
 
 _AGAIN_SECONDS = 0.02
 _MOST_AGAIN = 250
+_LAST_SECONDS = 10.0
 
 
 class Child:
     """Started already. Whoever holds it ends it; where the loop is, its end is noticed."""
 
     def __init__(
-        self, process: "subprocess.Popen[bytes]", group: Group | None, *, is_whole: bool = False
+        self,
+        process: "subprocess.Popen[bytes]",
+        group: Group | None,
+        *,
+        is_whole: bool = False,
+        afterwards: Callable[[], "Child"] | None = None,
     ) -> None:
         """`group` is removed when the process is over. `is_whole`: all of it belongs to the group,
-        and is ended with it, for want of a first process inside."""
+        and is ended with it, for want of a first process inside. `afterwards`: starts another that
+        ends what this one has asked somebody else to start; before that, it is not over."""
+        self._afterwards = afterwards
         self._is_whole = is_whole
         self._process = process
         self._group = group
@@ -28,6 +38,7 @@ class Child:
         self._over: asyncio.Future[int] = self._loop.create_future()
         self._inside = -1
         self._first = 0
+        self._at_kill: Callable[[], None] | None = None
         self._at_end: list[Callable[[], None]] = []
         # Whether it was ended from here.
         self.was_ended = False
@@ -41,8 +52,18 @@ class Child:
 
     def inside(self, pid: int) -> None:
         """The first process inside: the kernel ends all others with it."""
+        if self._process.returncode is not None:
+            return
         self._inside = os.pidfd_open(pid)
         self._first = pid
+
+    def check_inside(self) -> None:
+        """`ProcessLookupError` where that is no more, and its number may be another's."""
+        signal.pidfd_send_signal(self._inside, 0)
+
+    def at_kill(self, do: Callable[[], None]) -> None:
+        """Do this before it is ended from here: to learn which process is the first inside."""
+        self._at_kill = do
 
     def at_end(self, do: Callable[[], None]) -> None:
         """Do this when it is over, once."""
@@ -65,9 +86,11 @@ class Child:
 
     def kill(self) -> None:
         """End it and all that it started. It may be called again."""
-        if self._over.done():
+        if self._process.returncode is not None:
             return
         self.was_ended = True
+        if self._inside < 0 and self._at_kill is not None:
+            self._at_kill()
         if self._inside >= 0:
             # All inside are gone before it is; the one outside then ends by itself.
             with contextlib.suppress(ProcessLookupError):
@@ -103,10 +126,18 @@ class Child:
         if self._group is not None:
             self.ran_out_of_memory = self._group.ran_out
             self._remove(self._group)
-        if not self._over.done():
-            self._over.set_result(code)
         for do in self._at_end:
             do()
+        if self._afterwards is None:
+            self._over.set_result(code)
+            return
+        try:
+            last = self._afterwards()
+        except OSError:
+            self._over.set_result(code)
+            return
+        last.at_end(lambda: self._over.set_result(code))
+        self._loop.call_later(_LAST_SECONDS, last.kill)
 
     def _remove(self, group: Group, again: int = 0) -> None:
         # The kernel takes a moment to forget who was in it.
@@ -121,10 +152,13 @@ def spawned(
     given: Sequence[int],
     group: Group | None = None,
     is_whole: bool = False,
+    env: Mapping[str, str] | None = None,
+    afterwards: Sequence[str] = (),
 ) -> Child:
-    """Start a program in a session of its own, with these descriptors and no environment.
+    """Start a program in a session of its own, with these descriptors and this environment.
 
-    It is in its group before it can have started anything.
+    It is in its group before it can have started anything. `afterwards`: a command that ends what
+    it has asked somebody else to start.
     """
     stdin, stdout, stderr = streams
     try:
@@ -134,7 +168,7 @@ def spawned(
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            env={},
+            env=env or {},
             cwd="/",
             pass_fds=given,
             close_fds=True,
@@ -144,4 +178,11 @@ def spawned(
         if group is not None:
             group.remove()
         raise
-    return Child(process, group, is_whole=is_whole)
+    ending = partial(_quietly, afterwards, env) if afterwards else None
+    return Child(process, group, is_whole=is_whole, afterwards=ending)
+
+
+def _quietly(argv: Sequence[str], env: Mapping[str, str] | None) -> Child:
+    with Descriptors() as opened:
+        nothing = opened.keep(os.open(os.devnull, os.O_RDWR))
+        return spawned(argv, streams=(nothing, nothing, nothing), given=(), env=env)

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from toolgate.errors import ProviderUnavailable
-from toolgate.sandbox import bubblewrap, gvisor
+from toolgate.net.guard import Guard
+from toolgate.sandbox import bubblewrap, container, gvisor
 from toolgate.sandbox.governed import Governed
 from toolgate.sandbox.kind import Kind
 from toolgate.sandbox.policy import Policy
@@ -12,13 +13,21 @@ from toolgate.sandbox.programs import Programs
 from toolgate.sandbox.sandbox import Finished, Running
 from toolgate.settings.outward import Sandbox as Settings
 
-# By the name in the settings, in the order in which `auto` tries them.
+# By the name in the settings.
 _KINDS: Mapping[str, Callable[[Settings], Kind | str]] = {
     "bubblewrap": bubblewrap.found,
     "gvisor": gvisor.found,
+    "container": container.found,
+}
+# In the order in which `auto` tries them: a container needs an image that somebody has chosen.
+_BY_ITSELF = ("bubblewrap", "gvisor")
+# What was looked at and does not keep programs in, whatever is installed.
+_DOES_NOT_HOLD = {
+    "sandlock": "sandlock 0.9 does not hold: where a path is denied, a link leads a program out of "
+    "its folders to write; and it may change modes and dates of what it may only read"
 }
 # What was found of each, for as long as this process runs: what is installed later needs a restart.
-TRIED: dict[tuple[str, str], Kind | str] = {}
+TRIED: dict[tuple[str, str, str], Kind | str] = {}
 
 
 class Refusing:
@@ -40,27 +49,37 @@ class Refusing:
         raise ProviderUnavailable(self.refusal)
 
 
-async def chosen(settings: Settings, *, protected: Sequence[str] = ()) -> Governed | Refusing:
+async def chosen(
+    settings: Settings,
+    *,
+    protected: Sequence[str] = (),
+    hidden: Sequence[str] = (),
+    guard: Guard | None = None,
+) -> Governed | Refusing:
     """The sandbox that the settings name, tried; with `auto` the first of all that holds.
 
     `protected`: what no program may write, wherever it lies and though it is not there yet.
+    `hidden`: folders that none may read either.
+    `guard`: where the hosts that a program names may lead.
     """
     reasons: list[str] = []
-    for name in _KINDS if settings.kind == "auto" else (settings.kind,):
+    for name in _BY_ITSELF if settings.kind == "auto" else (settings.kind,):
         found = await _tried(name, settings)
         if not isinstance(found, str):
-            return Governed(Programs(found), settings, protected)
+            return Governed(Programs(found, guard), settings, protected, hidden)
         reasons.append(f"{name}: {found}")
     return Refusing(
-        "No sandbox holds on this machine, so no program runs. Install bubblewrap 0.8 or later, or "
-        f"see `toolgate doctor`. {'; '.join(reasons)}."
+        "No sandbox holds on this machine, so no program runs. Install a bubblewrap that has "
+        f"--bind-fd, or see `toolgate doctor`. {'; '.join(reasons)}."
     )
 
 
 async def _tried(name: str, settings: Settings) -> Kind | str:
-    key = (name, settings.image)
+    if name in _DOES_NOT_HOLD:
+        return _DOES_NOT_HOLD[name]
+    key = (name, settings.image, settings.runtime)
     if key not in TRIED:
-        found = _KINDS[name](settings) if name in _KINDS else "it is not offered yet"
+        found = _KINDS[name](settings)
         if not isinstance(found, str):
             found = await weakness(Programs(found), counts=found.counts) or found
         TRIED[key] = found

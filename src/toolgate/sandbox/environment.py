@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from toolgate.errors import ProviderUnavailable
+from toolgate.sandbox.egress.listening import PORT
 from toolgate.sandbox.policy import Policy
 
 # Its own folder, whatever this machine has there.
@@ -16,6 +17,13 @@ _USUAL: Mapping[str, str] = {
     "LANG": "C.UTF-8",
     "USER": "tool",
 }
+# By which programs know their proxy; Node has to be told to look.
+_PROXY = f"http://127.0.0.1:{PORT}"
+_PROXIED: Mapping[str, str] = {
+    **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), _PROXY),
+    **dict.fromkeys(("NO_PROXY", "no_proxy"), ""),
+    "NODE_USE_ENV_PROXY": "1",
+}
 
 
 def variables(policy: Policy) -> Mapping[str, str]:
@@ -25,7 +33,7 @@ def variables(policy: Policy) -> Mapping[str, str]:
             raise ProviderUnavailable(
                 "A variable for the sandbox has a name or a value that none can have; correct it."
             )
-    return {**_USUAL, **policy.env}
+    return {**_USUAL, **policy.env, **(_PROXIED if policy.hosts else {})}
 
 
 def accounts() -> Mapping[str, str]:

@@ -13,11 +13,18 @@ from toolgate.settings.outward import Sandbox as Settings
 class Governed:
     """Adds what the settings let every program read, and bounds the rest."""
 
-    def __init__(self, sandbox: Sandbox, settings: Settings, protected: Sequence[str] = ()) -> None:
-        """`protected`: what no program may write, wherever it lies."""
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        settings: Settings,
+        protected: Sequence[str] = (),
+        hidden: Sequence[str] = (),
+    ) -> None:
+        """`protected`: what no program may write, wherever it lies; `hidden`: nor read."""
         self._sandbox = sandbox
         self._settings = settings
         self._protected = tuple(protected)
+        self._hidden = tuple(hidden)
 
     @property
     def name(self) -> str:
@@ -48,4 +55,5 @@ class Governed:
             writable=named(policy.writable),
             hosts=named(policy.hosts),
             protected=(*policy.protected, *self._protected),
+            hidden=(*policy.hidden, *self._hidden),
         )

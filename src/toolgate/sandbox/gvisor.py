@@ -17,10 +17,13 @@ import orjson
 from toolgate.errors import ProviderUnavailable
 from toolgate.sandbox.cgroup import Hierarchy, hierarchy
 from toolgate.sandbox.child import Child, spawned
+from toolgate.sandbox.egress.proxy import Proxy
 from toolgate.sandbox.environment import SHARED, WORK, accounts, variables
 from toolgate.sandbox.pipes import Descriptors
 from toolgate.sandbox.policy import MEGABYTE, Policy
-from toolgate.sandbox.roots import Mount, RefusedRootError, Shown, mounts
+from toolgate.sandbox.roots import Mount, Shown, mounts
+from toolgate.sandbox.ways import RefusedRootError
+from toolgate.sandbox.ways import opened as opened_way
 from toolgate.settings.outward import Sandbox as Settings
 
 # What its kernel uses itself, on top of what the program may.
@@ -34,6 +37,7 @@ class Gvisor:
 
     name = "gVisor"
     counts = False
+    reaches = False
 
     def __init__(self, program: str, groups: Hierarchy) -> None:
         self._program = program
@@ -44,8 +48,9 @@ class Gvisor:
         argv: Sequence[str],
         policy: Policy,
         folder: str,
-        opened: Descriptors,  # noqa: ARG002 - it opens nothing
+        opened: Descriptors,
         streams: tuple[int, int, int],
+        proxy: Proxy | None = None,  # noqa: ARG002 - none can be given to it
     ) -> "_Begun":
         """Start it, in its group from the first moment."""
         if not argv or any("\0" in word for word in argv):
@@ -55,6 +60,10 @@ class Gvisor:
         bundle = Path(tempfile.mkdtemp(prefix="toolgate-gvisor-"))
         try:
             shown = mounts(policy)
+            for mount in shown:
+                if mount.is_given:
+                    # It takes paths, and opens them again itself: this is a look beforehand.
+                    opened.keep(opened_way(mount.source))
             _furnish(bundle / "rootfs", shown)
             described = _description(argv, policy, folder, shown)
             (bundle / "config.json").write_bytes(orjson.dumps(described))
@@ -152,7 +161,14 @@ def _mounted(policy: Policy, shown: Sequence[Mount]) -> Iterator[dict[str, Any]]
     for path in (WORK, SHARED):
         yield {"destination": path, "type": "tmpfs", "source": "tmpfs", "options": [size]}
     for mount in shown:
-        if mount.shown is not Shown.LINK:
+        if mount.shown is Shown.EMPTY:
+            yield {
+                "destination": mount.path,
+                "type": "tmpfs",
+                "source": "tmpfs",
+                "options": ["ro"],
+            }
+        elif mount.shown is not Shown.LINK:
             how = ["rbind", "rw" if mount.shown is Shown.WRITE else "ro"]
             bound = {"destination": mount.path, "source": mount.source, "options": how}
             yield {**bound, "type": "bind"}

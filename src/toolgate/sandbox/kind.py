@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from toolgate.sandbox.child import Child
+from toolgate.sandbox.egress.proxy import Proxy
 from toolgate.sandbox.pipes import Descriptors
 from toolgate.sandbox.policy import Policy
 
@@ -36,6 +37,11 @@ class Kind(Protocol):
         """Whether one process too many is refused; else everything is ended by it."""
         ...
 
+    @property
+    def reaches(self) -> bool:
+        """Whether a program can be given a proxy, and with it the hosts of its policy."""
+        ...
+
     def begin(
         self,
         argv: Sequence[str],
@@ -43,9 +49,11 @@ class Kind(Protocol):
         folder: str,
         opened: Descriptors,
         streams: tuple[int, int, int],
+        proxy: Proxy | None = None,
     ) -> Begun:
         """Start it on these streams, without waiting; `opened` closes what it opens for that.
 
+        `proxy` is the only way out of it, and is closed at its end; without one there is none.
         `ProviderUnavailable` where this cannot be kept in.
         """
         ...

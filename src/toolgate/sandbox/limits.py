@@ -17,6 +17,9 @@ _NAMES = {
 }
 # The first process inside is the sandbox's own.
 _OWN_PROCESSES = 1
+# What the sandbox's own program needs for itself.
+_LEAST_SIZE = 65_536
+_LEAST_FILES = 32
 
 
 def group_for(policy: Policy, found: Hierarchy | None) -> Group | None:

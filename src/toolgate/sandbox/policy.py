@@ -16,12 +16,15 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     `hosts` are reached through a proxy of ours, by name; without any there is no network at all.
     `system` shows the programs and libraries of this machine, read only. What is `protected` cannot
-    be written, wherever it lies and though it is not there yet.
+    be written, wherever it lies and though it is not there yet; a folder that is `hidden` cannot be
+    read either. `agreed` says of a root where it led when it was named; it leads nowhere else.
     """
 
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    agreed: Mapping[str, str] = MappingProxyType({})
     system: bool = True
     hosts: tuple[str, ...] = ()
     env: Mapping[str, str] = MappingProxyType({})

@@ -9,7 +9,10 @@ from msgspec.structs import replace
 
 from toolgate import clock
 from toolgate.errors import ProviderUnavailable
+from toolgate.net.guard import Guard
 from toolgate.sandbox.child import Child
+from toolgate.sandbox.egress.proxy import Proxy
+from toolgate.sandbox.egress.reach import Reach
 from toolgate.sandbox.kind import Kind
 from toolgate.sandbox.pipes import Descriptors, Inflow
 from toolgate.sandbox.policy import MEMORY, PROCESSES, Policy, at_most
@@ -23,13 +26,17 @@ _BY_SIGNAL = 128
 _MOST_SIGNAL = 64
 _OUT_OF_CPU = -24
 _KILLED = -9
+# What clients of engines add behind the reason.
+_ADVICE = ("Run '", "See '")
 
 
 class Programs:
     """A sandbox: one kind of it, and how programs are begun and ended in it."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, guard: Guard | None = None) -> None:
+        """`guard`: what keeps the hosts of a policy from leading into private networks."""
         self._kind = kind
+        self._guard = guard or Guard()
 
     @property
     def name(self) -> str:
@@ -40,11 +47,11 @@ class Programs:
     ) -> Finished:
         """Run to the end; whatever ends this ends the program too."""
         began_ns = clock.monotonic_ns()
-        policy = _complete(policy)
+        policy = self._complete(policy)
         with Descriptors() as opened:
             out, err = opened.pipe(), opened.pipe()
             streams = opened.holding(stdin), out[1], err[1]
-            begun = self._kind.begin(argv, policy, folder, opened, streams)
+            begun = self._kind.begin(argv, policy, folder, opened, streams, self._proxy(policy))
             kept = _Kept(policy.output, begun.child)
             flows = [
                 Inflow(opened.released(out[0]), kept.out),
@@ -74,30 +81,42 @@ class Programs:
 
     async def start(self, argv: Sequence[str], policy: Policy, *, folder: str = "") -> Running:
         """Start, and go on until it ends or is ended."""
-        policy = replace(_complete(policy), cpu=0)
+        policy = replace(self._complete(policy), cpu=0)
         with Descriptors() as opened:
             incoming, out, err = opened.pipe(), opened.pipe(), opened.pipe()
             streams = incoming[0], out[1], err[1]
-            begun = self._kind.begin(argv, policy, folder, opened, streams)
+            begun = self._kind.begin(argv, policy, folder, opened, streams, self._proxy(policy))
             try:
                 for each in streams:
                     os.close(opened.released(each))
                 ends = incoming[1], out[0], err[0]
                 running = await Talking.on(begun.child, opened, ends, most=policy.output)
-                await begun.ready()
             except BaseException:
                 await _gone(begun.child)
                 raise
+        try:
+            await begun.ready()
+        except BaseException:
+            running.hang_up()
+            await _gone(begun.child)
+            raise
         return running
 
-
-def _complete(policy: Policy) -> Policy:
-    if named(policy.hosts):
-        raise ProviderUnavailable(
-            "Programs in the sandbox have no network yet, and this one is to reach hosts. Nothing "
-            "ran. Take `hosts` away, or offer it as a server that is reached by its url."
+    def _complete(self, policy: Policy) -> Policy:
+        hosts = named(policy.hosts)
+        if hosts and not self._kind.reaches:
+            raise ProviderUnavailable(
+                f"Programs in {self._kind.name} have no network, and this one is to reach hosts. "
+                "Nothing ran. Take `hosts` away, or use bubblewrap."
+            )
+        return at_most(
+            replace(policy, hosts=hosts),
+            memory=policy.memory or MEMORY,
+            processes=policy.processes or PROCESSES,
         )
-    return at_most(policy, memory=policy.memory or MEMORY, processes=policy.processes or PROCESSES)
+
+    def _proxy(self, policy: Policy) -> Proxy | None:
+        return Proxy(Reach.to(policy.hosts), self._guard) if policy.hosts else None
 
 
 class _Kept:
@@ -150,7 +169,8 @@ def _why(child: Child, code: int, kept: _Kept, *, in_time: bool) -> Ended:
 def cannot_start(said: bytes) -> ProviderUnavailable:
     """Nothing was begun. What the sandbox says of it is for the operator, without paths."""
     words = said.decode("utf-8", "replace").strip().splitlines()
-    reason = next((line for line in reversed(words) if line), "it said nothing")
+    telling = (line for line in reversed(words) if line and not line.startswith(_ADVICE))
+    reason = next(telling, "it said nothing")
     return ProviderUnavailable(
         "The program could not be started in the sandbox. Nothing ran. Look at its command and "
         f"folders: {reason[:200]}"

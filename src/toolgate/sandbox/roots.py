@@ -3,7 +3,10 @@
 A path that is protected is never writable, though it lies in a writable root and though it does not
 exist yet. What could be renamed, replaced or made on the way to it is held still: folders on the
 way are mounts of their own, and the folder that holds it can be read but not changed; the folders
-beside it stay writable.
+beside it stay writable. In place of a folder that is hidden there is an empty one.
+
+What is a root by itself, or a part of one, is to be opened by `ways.opened`: its source has no link
+on its way.
 """
 
 import functools
@@ -15,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from toolgate.sandbox.policy import Policy
+from toolgate.sandbox.ways import RefusedRootError, is_below, settled
 
 # What programs need to start: no folder with keys, users, or how this machine is set up.
 _PROGRAMS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix/store")
@@ -34,18 +38,19 @@ class Shown(StrEnum):
     READ = "read"
     WRITE = "write"
     LINK = "link"
+    EMPTY = "empty"
 
 
 class Mount(msgspec.Struct, frozen=True):
-    """One path, as it is inside; `source` is where it comes from, or what a link says."""
+    """One path, as it is inside; `source` is where it comes from, or what a link says.
+
+    `is_given`: it is no part of the system, and may lie where programs write.
+    """
 
     shown: Shown
     path: str
-    source: str
-
-
-class RefusedRootError(Exception):
-    """A root that cannot be shown; the message says why, for an operator."""
+    source: str = ""
+    is_given: bool = False
 
 
 def named(given: Iterable[str] | None) -> tuple[str, ...]:
@@ -57,19 +62,24 @@ def mounts(policy: Policy) -> tuple[Mount, ...]:
     """Everything that is shown, a folder before what lies in it."""
     given = dict([*_roots(policy.readable, Shown.READ), *_roots(policy.writable, Shown.WRITE)])
     shown = {mount.path: mount for mount in system()} if policy.system else {}
-    shown |= {path: Mount(how, path, path) for path, how in given.items()}
-    protected = tuple(_protected(policy))
+    real = {path: _real(path, policy) for path in given}
+    shown |= {path: Mount(how, path, real[path], is_given=True) for path, how in given.items()}
+    protected = tuple(_spelled((*policy.protected, *policy.hidden)))
     held = [mount for path in protected for mount in _held(path, policy.writable)]
     for mount in sorted(held, key=lambda each: each.shown is Shown.READ):
         if mount.shown is Shown.READ or _may_write(mount.path, given, protected):
-            shown[mount.path] = mount
+            root = max((each for each in given if is_below(mount.path, each)), key=len)
+            source = real[root] + mount.path[len(root) :]
+            shown[mount.path] = Mount(mount.shown, mount.path, source, is_given=True)
+    for path in _emptied(policy.hidden, real):
+        shown[path] = Mount(Shown.EMPTY, path)
     return tuple(sorted(shown.values(), key=lambda each: (each.path.count("/"), each.path)))
 
 
 def _may_write(path: str, given: Mapping[str, Shown], protected: Iterable[str]) -> bool:
     """Whether the nearest root around a path is writable, and nothing protected is around it."""
-    around = max((root for root in given if _below(path, root)), key=len, default="")
-    return given.get(around) is Shown.WRITE and not any(_below(path, held) for held in protected)
+    around = max((root for root in given if is_below(path, root)), key=len, default="")
+    return given.get(around) is Shown.WRITE and not any(is_below(path, held) for held in protected)
 
 
 @functools.cache
@@ -99,8 +109,36 @@ def _roots(given: Iterable[str], how: Shown) -> Iterator[tuple[str, Shown]]:
         yield path, how
 
 
-def _protected(policy: Policy) -> Iterator[str]:
-    for path in policy.protected:
+def _real(root: str, policy: Policy) -> str:
+    """Where it leads, by links that count: those in a folder that is held still for every program.
+
+    That is the folder around a file of toolgate's own.
+    """
+    if root in policy.agreed:
+        return policy.agreed[root]
+    files = (path for path in _spelled(policy.protected) if Path(path).is_file())
+    return settled(root, {str(Path(path).parent) for path in files})
+
+
+def _emptied(hidden: Iterable[str], real: Mapping[str, str]) -> Iterator[str]:
+    """Where, inside, each of the hidden folders would be seen."""
+    for folder in set(map(os.path.realpath, hidden)):
+        for root, source in real.items():
+            if is_below(source, folder):
+                raise RefusedRootError(f"{root} is toolgate's store; name a folder beside it")
+            if not is_below(folder, source):
+                continue
+            if not Path(folder).is_dir():
+                # Nothing can be mounted on what is yet to be made, or is replaced by another file.
+                raise RefusedRootError(
+                    f"{root} holds toolgate's store, which has no folder of its own there; "
+                    "name a folder beside it"
+                )
+            yield root + folder[len(source) :]
+
+
+def _spelled(paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
         yield os.path.normpath(path)
         real = os.path.realpath(path)
         if real != path:
@@ -111,15 +149,11 @@ def _held(path: str, writable: Iterable[str]) -> Iterator[Mount]:
     """What keeps a path as it is, seen from each writable root that reaches it."""
     for root in map(os.path.normpath, named(writable)):
         real = os.path.realpath(root)
-        for reached in {path, path.replace(real, root, 1) if _below(path, real) else path}:
-            if _below(root, reached):
+        for reached in {path, path.replace(real, root, 1) if is_below(path, real) else path}:
+            if is_below(root, reached):
                 raise RefusedRootError(f"{root} holds what toolgate itself is governed by")
-            if _below(reached, root):
+            if is_below(reached, root):
                 yield from _on_the_way(Path(root), Path(reached))
-
-
-def _below(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip("/") + "/")
 
 
 def _on_the_way(root: Path, path: Path) -> Iterator[Mount]:

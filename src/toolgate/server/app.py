@@ -174,7 +174,8 @@ async def _routed(route: Route, request: Request) -> Reply | Stream:
 def _nowhere(methods: Mapping[str, Route]) -> Reply:
     if not methods:
         return wire("not_found")
-    return wire("method_not_allowed", (b"allow", ", ".join(methods).encode()))
+    allowed = ", ".join(methods)
+    return wire("method_not_allowed", (b"allow", allowed.encode()), more=f"Here: {allowed}.")
 
 
 def refused(error: ToolgateError, *, to_admin: bool = False, challenge: bytes = b"Bearer") -> Reply:
@@ -187,9 +188,9 @@ def refused(error: ToolgateError, *, to_admin: bool = False, challenge: bytes = 
     return Reply(status, body, PROBLEM, headers)
 
 
-def wire(code: str, *headers: Header) -> Reply:
+def wire(code: str, *headers: Header, more: str = "") -> Reply:
     """What only this door has to say."""
-    return Reply(*wire_problem(code), PROBLEM, headers)
+    return Reply(*wire_problem(code, more=more), PROBLEM, headers)
 
 
 def _merged(headers: list[Header], more: tuple[Header, ...]) -> list[Header]:

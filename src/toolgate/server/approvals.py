@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from toolgate.errors import InvalidRequest
+from toolgate.errors import ApprovalNotFound, InvalidRequest
 from toolgate.executor.people.desk import told
 from toolgate.ledger.approval import Decider, Standing
-from toolgate.server.cursor import made, opened
-from toolgate.server.problems import wire_problem
-from toolgate.server.reply import PROBLEM, Reply
+from toolgate.server.cursor import Whole, made, opened
 from toolgate.server.request import Request
 from toolgate.server.rights import Right, may
 from toolgate.tenancy.keys import Role
@@ -19,6 +17,8 @@ _STATES: Mapping[str, frozenset[Standing]] = {
     _ALL: frozenset(),
     **{state.value: frozenset({state}) for state in Standing},
 }
+# When it was asked, and its id.
+_Last = tuple[Whole, str]
 _FIELDS = {"approve": ("reason", "seen"), "deny": ("reason",)}
 
 
@@ -26,7 +26,9 @@ async def show_approval(request: Request) -> Any:
     """`GET /v1/approvals/{id}`, with all of its arguments."""
     [id_] = request.names
     found = await request.gate.approvals.find(id_, by=_decider(request))
-    return _missing() if found is None else told(found, whole=True)
+    if found is None:
+        raise ApprovalNotFound
+    return told(found, whole=True)
 
 
 async def approve(request: Request) -> Any:
@@ -45,12 +47,12 @@ async def list_approvals(request: Request) -> Any:
     if state not in _STATES:
         raise InvalidRequest(f"'state' is one of: {', '.join(_STATES)}.{nearest(state, _STATES)}")
     limit = request.number("limit", default=50, most=1_000)
-    last = opened(request)
+    last = opened(request, _Last)
     key, whose = request.key, request.caller
     if may(key, Right.APPROVE):
         whose = request.query.get("tenant", "") if key.role is Role.ADMIN else key.tenant
     found = await request.gate.approvals.list(
-        whose, states=_STATES[state], limit=limit, before=None if last is None else tuple(last)
+        whose, states=_STATES[state], limit=limit, before=last
     )
     following = None
     if len(found) == limit:
@@ -69,7 +71,7 @@ async def _decided(request: Request, verb: str) -> Any:
     await request.confirm()
     desk, by = request.gate.approvals, _decider(request)
     if await desk.find(id_, by=by) is None:
-        return _missing()
+        raise ApprovalNotFound
     if verb == "approve":
         approval = await desk.approve(
             id_, by=by, reason=body.get("reason", ""), seen=body.get("seen", "")
@@ -77,11 +79,6 @@ async def _decided(request: Request, verb: str) -> Any:
     else:
         approval = await desk.deny(id_, by=by, reason=body.get("reason", ""))
     return told(approval)
-
-
-def _missing() -> Reply:
-    """The same for one that is not there and one that is not for this key."""
-    return Reply(*wire_problem("approval_not_found"), PROBLEM)
 
 
 def _decider(request: Request) -> Decider:

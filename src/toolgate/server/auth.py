@@ -7,6 +7,8 @@ from functools import lru_cache
 
 from toolgate import clock
 from toolgate.call import Caller
+from toolgate.errors import Unauthenticated
+from toolgate.server.refusals import Refusals
 from toolgate.server.tokens import Tokens
 from toolgate.tenancy import keys
 from toolgate.tenancy.keys import Key
@@ -35,6 +37,7 @@ class Door:
         self._world = world
         self._used = used
         self._tokens = tokens
+        self._refusals = Refusals()
         self.challenge = b"Bearer" if tokens is None else tokens.challenge
 
     def known(self, header: bytes | None) -> Key | None:
@@ -65,9 +68,13 @@ class Door:
         """As `known`, with all the time that it takes."""
         key = self.known(header)
         if key is None and self._tokens is not None and header is not None:
-            key = await self._tokens.verify(header[7:].strip())
-            if not is_on_record(key, self._world()):
-                key = None
+            try:
+                key = await self._tokens.verify(header[7:].strip())
+                if not is_on_record(key, self._world()):
+                    raise keys.not_valid("its tenant or agent is not on record")
+            except Unauthenticated as error:
+                self._refusals.tell(*getattr(error, "__notes__", ()))
+                raise
         if key is None:
             raise keys.not_valid()
         return key

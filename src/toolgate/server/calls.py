@@ -12,6 +12,7 @@ from toolgate.errors import InvalidRequest, ToolgateError, ToolNotFound
 from toolgate.executor.bare import bare
 from toolgate.executor.recording.claim import check_wait
 from toolgate.runtime import Runtime
+from toolgate.server.auth import stands
 from toolgate.server.context import read_context, read_session
 from toolgate.server.hangup import listening
 from toolgate.server.live import Line, Live
@@ -63,7 +64,13 @@ async def _live(request: Request, caller: Caller, asked: Asked) -> Reply | Strea
         return Reply(*problem(known, to_admin=request.is_admin), PROBLEM)
 
     run = run_call(gate, caller, asked, line)
-    return await Live(run, line, ended=lambda output: shown(gate, output), told=told).begun()
+    return await Live(
+        run,
+        line,
+        ended=lambda output: shown(gate, output),
+        told=told,
+        stands=lambda: stands(request.key, gate.tenancy.world),
+    ).begun()
 
 
 def caller_in(caller: Caller, asked: Asked) -> Caller:

@@ -78,7 +78,7 @@ class Jwks:
                 raise IssuerUnavailable(
                     "The issuer of this token has not told its keys yet; nothing ran. Try again."
                 )
-            raise not_valid()
+            raise not_valid("no key of the issuer fits it")
         try:
             with warnings.catch_warnings():
                 # Of EdDSA the name is old; only one curve goes by it here.
@@ -87,7 +87,7 @@ class Jwks:
             claims = orjson.loads(signed.payload)
         # Whatever a library makes of hostile bytes, it is no valid token.
         except (JoseError, ValueError, TypeError, KeyError):
-            raise not_valid() from None
+            raise not_valid("its signature does not hold") from None
         if not isinstance(claims, dict):
             raise not_valid()
         return cast("dict[str, Any]", claims)
@@ -103,7 +103,7 @@ class Jwks:
         fields = cast("dict[str, Any]", header)
         alg, kid, kind = fields.get("alg"), fields.get("kid"), fields.get("typ", "JWT")
         if alg not in self._auth.algorithms or "crit" in fields:
-            raise not_valid()
+            raise not_valid("its algorithm is not in auth.algorithms")
         if not isinstance(kind, str) or kind.lower() not in _TYPES:
             raise not_valid()
         if kid is not None and not isinstance(kid, str):

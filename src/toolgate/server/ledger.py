@@ -76,6 +76,8 @@ async def _ended(request: Request, entry: Entry, wait_s: float) -> Entry:
                 async with asyncio.timeout(min(left_s, _LOOK_S)):
                     while (await anext(news)).call_id != entry.call_id:
                         pass
+            # A key that was revoked meanwhile hears nothing of how it ended.
+            await request.confirm()
             entry = await _own(request, entry.call_id)
     return entry
 
@@ -115,12 +117,12 @@ def page(request: Request, found: Any, limit: int) -> dict[str, Any]:
 
 def read_before(request: Request) -> str:
     """The call behind which a list goes on: by `cursor`, or by its id as `before`."""
-    last, before = opened(request), request.query.get("before", "")
+    last, before = opened(request, str), request.query.get("before", "")
     if last is not None and before:
         raise InvalidRequest("'cursor' and 'before' say the same thing; send one of them.")
     if before and not before.startswith("call_"):
-        last = opened(request, "before")
-    return before if last is None else str(last)
+        last = opened(request, str, "before")
+    return before if last is None else last
 
 
 def read_states(query: Mapping[str, str]) -> frozenset[State]:

@@ -1,5 +1,6 @@
 """How much, and for how long, a connection may send before anyone knows who it is."""
 
+import itertools
 from asyncio import TimerHandle, Transport
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -19,6 +20,7 @@ LAST_SECONDS = 0.25
 _PIECE = 16 * 1024
 # Whoever looks after the server is answered also when nobody else is.
 _HEALTH = frozenset({b"/healthz", b"/readyz"})
+_arrivals = itertools.count()
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -31,10 +33,16 @@ class LimitedProtocol(HttpToolsProtocol):
     _timed = 0.0
     _timer: TimerHandle | None = None
     _is_ending = False
+    # Whether a header belongs to who asks; behind the body it would come after that was decided.
+    _is_head = True
+    arrival = 0
 
     def connection_made(self, transport: Transport) -> None:
         """A connection that never says anything is not kept either."""
         super().connection_made(transport)
+        self.arrival = next(_arrivals)
+        if self.limit_concurrency and len(self.connections) >= self.limit_concurrency:
+            self._make_room()
         self._allowed = HEADER_SECONDS
         self._watch()
 
@@ -63,10 +71,17 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request's first byte."""
         super().on_message_begin()
+        self._is_head = True
         self._allowed = HEADER_SECONDS
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One of the request's own; what comes behind a body is left out."""
+        if self._is_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Who asks, and for what, is known."""
+        self._is_head = False
         # A whole URL names a host that nothing here would compare with ours.
         if not self.url.startswith(b"/"):
             raise ValueError("the target is not a path")
@@ -106,6 +121,19 @@ class LimitedProtocol(HttpToolsProtocol):
         else:
             # To close it now would cut off a request that its sender believes to be taken.
             self.loop.call_later(LAST_SECONDS, self._leave)
+
+    def _make_room(self) -> None:
+        """Whoever has asked for nothing yet goes before whoever wants to, the longest silent first.
+
+        Connections cost nothing; many that say nothing would keep everybody else out.
+        """
+        silent = [one for one in self.connections if isinstance(one, LimitedProtocol)]
+        silent = [one for one in silent if not (one.cycle or one is self)]
+        if silent:
+            oldest = min(silent, key=lambda one: one.arrival)
+            # At once: the system tells of its end only later.
+            self.connections.discard(oldest)
+            oldest.transport.close()
 
     def _leave(self) -> None:
         if not self._is_answering():

@@ -18,6 +18,7 @@ from toolgate.server import streaming
 from toolgate.server.ending import ENDING
 from toolgate.server.reply import Reply, Stream
 from toolgate.server.streaming import event
+from toolgate.tenancy.keys import not_valid
 
 # The whole result comes at the end; what is told before is a help, not a promise.
 _MOST_HELD = 1_000
@@ -96,8 +97,15 @@ class Live:
     """One call, and who listens to it."""
 
     def __init__(
-        self, run: Coroutine[Any, Any, Output], line: Line, *, ended: Ended, told: Told
+        self,
+        run: Coroutine[Any, Any, Output],
+        line: Line,
+        *,
+        ended: Ended,
+        told: Told,
+        stands: Callable[[], bool],
     ) -> None:
+        """`stands` says whether who asked would still be let in."""
         self._left = asyncio.Event()
         with presence.until(self._left):
             # A task has its own copy of what holds here.
@@ -105,6 +113,7 @@ class Live:
         self._line = line
         self._ended = ended
         self._told = told
+        self._stands = stands
 
     async def begun(self) -> Stream | Reply:
         """A stream from the first news on; what is refused before is a plain problem."""
@@ -137,6 +146,9 @@ class Live:
                         return_when=asyncio.FIRST_COMPLETED,
                     )
                 waiting = self._line.taken()
+                if not self._stands():
+                    yield event("problem", self._told(not_valid()).body)
+                    return
                 if waiting:
                     yield waiting
                 elif not done:

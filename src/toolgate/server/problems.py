@@ -26,6 +26,7 @@ STATUS: Mapping[type[ToolgateError], int] = {
     errors.IssuerUnavailable: 503,
     errors.ToolNotFound: 404,
     errors.CallNotFound: 404,
+    errors.ApprovalNotFound: 404,
     errors.PermissionDenied: 403,
     errors.PolicyUnavailable: 503,
     errors.RelationsUnavailable: 503,
@@ -63,10 +64,6 @@ WIRE: Mapping[str, tuple[int, str]] = {
         "This is not an HTTP request for a path of this server; send one such as GET /v1/tools.",
     ),
     "not_found": (404, "There is nothing at this address. See /v1/tools."),
-    "approval_not_found": (
-        404,
-        "There is no such approval for this key; GET /v1/approvals?state=all lists them.",
-    ),
     "forbidden_origin": (
         403,
         "This page may not ask here; server.allowed_origins names those that may.",
@@ -105,9 +102,13 @@ def retry_after(error: ToolgateError) -> bytes | None:
     return b"%d" % max(math.ceil(seconds), 1) if math.isfinite(seconds) else None
 
 
-def wire_problem(code: str) -> tuple[int, bytes]:
-    """The status and the body of a problem that is about the request's address, not its call."""
+def wire_problem(code: str, *, more: str = "") -> tuple[int, bytes]:
+    """The status and the body of a problem that is about the request's address, not its call.
+
+    `more` is what this address adds to the sentence.
+    """
     status, sentence = WIRE[code]
+    sentence += more and f" {more}"
     return status, _body(status, code, sentence, {}, retryable=False)
 
 

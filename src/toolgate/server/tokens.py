@@ -49,13 +49,13 @@ class Tokens:
     async def verify(self, token: bytes) -> Key:
         """What this token stands for, or `Unauthenticated`."""
         if len(token) > _MOST_BYTES:
-            raise not_valid()
+            raise not_valid("it is too long")
         claims = await self._opened(token)
         try:
             key = key_of(claims, self._auth)
         except InvalidRequest:
             # A tenant or user that cannot be named here is nobody here.
-            raise not_valid() from None
+            raise not_valid("it names a tenant, an agent or a user that cannot be") from None
         if len(self._kept) >= _MOST_KEPT:
             self._make_room()
         self._kept[hashlib.sha256(token).hexdigest()] = key
@@ -113,12 +113,14 @@ def key_of(claims: Claims, auth: Auth) -> Key:
     """Whom the claims name; `Unauthenticated` where they are not for us, or not now."""
     audience = claims.get("aud")
     meant = _listed(audience) if isinstance(audience, list) else [audience]
-    if claims.get("iss") != auth.issuer or auth.audience not in meant:
-        raise not_valid()
+    if claims.get("iss") != auth.issuer:
+        raise not_valid("another issuer")
+    if auth.audience not in meant:
+        raise not_valid("another audience: auth.audience is not in aud")
     expires_ns = _timely(claims, auth)
     scopes = _scopes(claims)
     if auth.required_scope and auth.required_scope not in scopes:
-        raise not_valid()
+        raise not_valid("it lacks the scope that auth.required_scope names")
     role = Role(next((role for scope, role in auth.scopes.items() if scope in scopes), Role.AGENT))
     tenant = plain("tenant", _text(claims, auth.tenant_claim))
     # Only an agent's token names one; any other speaks for its tenant.
@@ -145,11 +147,11 @@ def _timely(claims: Claims, auth: Auth) -> int:
     now = clock.unix_ns() / _SECOND
     ends = _number(claims, "exp")
     if ends is None or now >= ends + auth.leeway:
-        raise not_valid()
+        raise not_valid("it has ended, or names no end")
     for begins in ("nbf", "iat"):
         moment = _number(claims, begins)
         if moment is not None and moment > now + auth.leeway:
-            raise not_valid()
+            raise not_valid("it has not begun yet")
     return round((ends + auth.leeway) * _SECOND)
 
 
@@ -180,7 +182,7 @@ def _found(claims: Claims, name: str) -> Any:
 def _text(claims: Claims, name: str) -> str:
     value = _found(claims, name)
     if not isinstance(value, str):
-        raise not_valid()
+        raise not_valid(f"it has no claim {name!r} that is a text")
     return value
 
 

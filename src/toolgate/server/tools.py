@@ -7,6 +7,7 @@ import orjson
 
 from toolgate.call import NO_CONTEXT, Caller, Context, Turn
 from toolgate.errors import InvalidRequest
+from toolgate.gate import policy
 from toolgate.gate.decision import Verdict
 from toolgate.server.context import flag, read_context, read_session
 from toolgate.server.cursor import page
@@ -73,13 +74,24 @@ async def list_unavailable(request: Request) -> dict[str, Any]:
                 "name": spec.name,
                 "description": spec.description,
                 "phase": verdict.phase,
-                "reason": verdict.reason,
+                "reason": _told(request, verdict),
                 "definition": native(spec),
             }
             for spec, verdict in shown
         ],
         "next": following,
     }
+
+
+def _told(request: Request, verdict: Verdict) -> str:
+    """A policy's reasons are its operator's words: an agent is told which kind of rule it was.
+
+    What its own task leaves out it has said itself.
+    """
+    is_own = verdict.rule.partition(":")[0] == "task"
+    if verdict.phase != policy.PHASE or is_own or request.is_admin:
+        return verdict.reason
+    return "the policy refuses it"
 
 
 def _name(spec: ToolSpec) -> str:

@@ -92,9 +92,13 @@ class Sandbox(Part):
     kind: Literal["auto", "bubblewrap", "sandlock", "container", "gvisor"] = Field(
         default="auto",
         description="`auto` takes the first that holds when it is tried: bubblewrap, then gVisor. "
-        "Without one that holds, nothing runs. `sandlock` and `container` are not offered yet.",
+        "Without one that holds, nothing runs. `container` needs an image; `sandlock` is known and "
+        "refused, since it does not hold.",
     )
     image: str = Field(default="", description="The image that containers are made from.")
+    runtime: str = Field(
+        default="", description="What the engine runs containers with: `runsc` is gVisor."
+    )
     readable: Texts = Field(
         default=(),
         strict=False,

@@ -98,6 +98,16 @@ class Mcp(Part):
         "take tasks.",
     )
     servers: Servers = Field(default_factory=dict, description="Whose tools are offered here.")
+    added_env: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="Environment variables that servers which operators add may be given.",
+    )
+    added_roots: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="Folders below which servers that operators add may read and write.",
+    )
 
 
 class Settings(Part):

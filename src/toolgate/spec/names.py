@@ -16,9 +16,25 @@ _OURS = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}\Z")
 _THEIRS = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _MAPPED = re.compile(r".*_[0-9a-f]{8}\Z")
 _NOT_THEIRS = re.compile(r"[^A-Za-z0-9_-]+")
+_OF_SERVERS = "mcp:"
+_OF_HOUSE = ("toolgate:", "focal:")
 EXPECTED = (
     "a name of 1 to 128 characters: letters, digits and _ . : / -, starting with a letter or _"
 )
+
+
+def kept(name: str, kind: str, where: str) -> str:
+    """Why a tool of this origin may not be called this; empty where it may.
+
+    Whoever calls `mcp:SERVER:TOOL` means that server, and nobody else answers.
+    """
+    if name.startswith(_OF_HOUSE):
+        return f"begins with {name.partition(':')[0]}:, which is kept for toolgate itself"
+    if not name.startswith(_OF_SERVERS) or (
+        kind == "mcp" and name.startswith(f"{_OF_SERVERS}{where}:")
+    ):
+        return ""
+    return f"begins with {_OF_SERVERS}, which is kept for the tools of MCP servers"
 
 
 def is_name(text: str) -> bool:

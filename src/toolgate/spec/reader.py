@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from toolgate.errors import InvalidSpecs
+from toolgate.spec import names
 from toolgate.spec.checks import contradictions
 from toolgate.spec.fields import FIELDS, kind
 from toolgate.spec.layouts import Native, to_native
@@ -114,6 +115,10 @@ class _Reader:
             self._complain(
                 at, "is missing", f"Write {FIELDS['name'].example}.", tool=label, field="name"
             )
+        why = names.kept(str(values.get("name", "")), self.origin.kind, self.origin.where)
+        if why:
+            write = "Write a name without that beginning."
+            self._complain((*at, "name"), why, write, tool=label, field="name")
         # Without a name of its own it can be checked, but is like no other.
         known: dict[str, Any] = {"name": _entry(at), "origin": self.origin} | values
         spec = ToolSpec(**known)

@@ -245,11 +245,13 @@ def _found(connection: Connection, which: Which) -> list[Entry]:
 
 
 def _older(connection: Connection, which: Which) -> sa.ColumnElement[bool]:
-    began = connection.execute(
-        sa.select(log.c.created_ns).where(
-            log.c.call_id == storable(which.before), log.c.tenant_id == storable(which.tenant)
-        )
-    ).scalar_one_or_none()
+    asked = sa.select(log.c.created_ns).where(
+        log.c.call_id == storable(which.before), log.c.tenant_id == storable(which.tenant)
+    )
+    if which.scope:
+        # Another one's call looks as if it were not there.
+        asked = asked.where(log.c.once_scope.in_([storable(one) for one in scopes(which.scope)]))
+    began = connection.execute(asked).scalar_one_or_none()
     if began is None:
         raise no_such_cursor(which)
     return (log.c.created_ns < began) | (

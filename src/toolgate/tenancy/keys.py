@@ -128,9 +128,17 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def not_valid() -> Unauthenticated:
-    """A missing, an unknown, a revoked and an expired key look alike, wherever it is found out."""
-    return Unauthenticated("This needs a valid key: send Authorization: Bearer KEY.")
+def not_valid(why: str = "") -> Unauthenticated:
+    """A missing, an unknown, a revoked and an expired key look alike, wherever it is found out.
+
+    `why` is for the operator's log only: a note of the error, which no door tells.
+    """
+    error = Unauthenticated(
+        "This needs a valid key: send Authorization: Bearer KEY, or give it to connect()."
+    )
+    if why:
+        error.add_note(why)
+    return error
 
 
 def no_holder(key: Key) -> InvalidRequest:

@@ -38,7 +38,7 @@ class MemoryLedger:
         )
         if which.before:
             last = self._journal.at(which.tenant, which.before)
-            if last is None:
+            if last is None or (which.scope and last.scope not in scopes(which.scope)):
                 raise no_such_cursor(which)
             place = last.started_ns, last.call_id
             found = [entry for entry in found if (entry.started_ns, entry.call_id) < place]

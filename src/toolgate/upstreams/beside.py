@@ -12,6 +12,8 @@ LEVELS = frozenset(
     {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 )
 _MOST_TEXT = 10_000
+# An id comes back with the answer.
+_MOST_ID = 256
 
 
 class Beside:
@@ -20,16 +22,23 @@ class Beside:
     def __init__(self, ear: Ear) -> None:
         self._ear = ear
 
-    def heard(self, said: Json, line: Line | None) -> Coroutine[Any, Any, bytes] | None:
-        """One message that is no answer. Where it has to be answered: how."""
+    def heard(
+        self, said: Json, line: Line | None, id_of: int | None = None
+    ) -> Coroutine[Any, Any, bytes] | None:
+        """One message that is no answer. Where it has to be answered: how.
+
+        `id_of` is the request on whose stream it came: progress names the one that it is of.
+        """
         method, id_ = said.get("method"), said.get("id")
         if type(method) is not str:
             return None
         params = params_of(said)
+        if type(id_) is str and len(id_) > _MOST_ID:
+            return None
         if type(id_) is int or type(id_) is str:
             return self._reply(id_, method, params, line)
         if method == "notifications/progress":
-            if line is not None:
+            if line is not None and (id_of is None or params.get("progressToken") == id_of):
                 _progress(params, line)
         elif method == "notifications/message":
             if line is not None:

@@ -30,13 +30,18 @@ def connected(
     sandbox: Sandbox,
     environ: Mapping[str, str],
     policy: Policy | None = None,
+    is_named: bool = True,
 ) -> Connected:
-    """The upstream that these settings name. Nothing is begun before it is used."""
+    """The upstream that these settings name. Nothing is begun before it is used.
+
+    `is_named`: its address is in the settings file, and reached wherever it is.
+    """
     dial: ProgramDial | AddressDial
     if settings.command:
         dial = ProgramDial(name, settings, sandbox, environ, policy or Policy())
     else:
-        dial = AddressDial(name, settings, client.named(settings.url), environ)
+        reached = client.named(settings.url) if is_named else client
+        dial = AddressDial(name, settings, reached, environ)
     chosen = None if settings.revision == "auto" else settings.revision == revision.MODERN
     return Connected(name, dial, asks=settings.asks, timeout=settings.timeout, is_modern=chosen)
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from toolgate.upstreams.http import Http
 
 LISTEN = "subscriptions/listen"
+# What changes is told in a line; results do not come here.
+_MOST_EVENT = 1024 * 1024
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 # Who hears nothing for longer begins anew; proxies let go of a silent stream earlier.
 _LASTING_NS = 5_000_000_000
@@ -43,7 +45,7 @@ class Hearing:
     def __init__(self, http: "Http", uris: Sequence[str]) -> None:
         self._http = http
         self._uris = tuple(uris)
-        self._events = Events()
+        self._events = Events(_MOST_EVENT)
         self._count = 0
         self._task = asyncio.create_task(self._listen())
 
@@ -90,12 +92,14 @@ class Hearing:
             if not is_first and (modern or not self._events.last):
                 http.ear.missed()
             if modern:
-                self._events = Events()
+                self._events = Events(_MOST_EVENT)
+            else:
+                self._events.begin()
             async for piece in answer:
                 for event in self._events.feed(piece):
                     said = message.read(event.data)
                     if said is not None and not message.is_answer(said):
-                        http.heard(said)
+                        await http.heard(said)
                     elif said is not None and "error" in said:
                         return False
         return True

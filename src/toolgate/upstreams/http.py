@@ -5,20 +5,21 @@ import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, cast
 
-import orjson
-
 from toolgate import clock
 from toolgate.asked import Line
 from toolgate.errors import InputNeeded
 from toolgate.net.client import HttpClient, Streaming
 from toolgate.net.errors import Gone, Late, Lost, NotSent
 from toolgate.retries import pause
+from toolgate.upstreams import body as body_of
 from toolgate.upstreams import headers as repeating
 from toolgate.upstreams import message, revision
 from toolgate.upstreams.aside import Aside, quietly
 from toolgate.upstreams.beside import Beside
+from toolgate.upstreams.callers import Callers
 from toolgate.upstreams.events import EndlessError, Events
-from toolgate.upstreams.failures import UNREACHED, AwayError, BrokenError, Ending
+from toolgate.upstreams.failures import UNREACHED, AwayError, BrokenError, BusyError, Ending
+from toolgate.upstreams.flood import Flood
 from toolgate.upstreams.hearing import Hearing
 from toolgate.upstreams.message import Fault, FaultError, Json
 from toolgate.upstreams.phrases import Phrases
@@ -72,7 +73,8 @@ class Http:
         self._heads: dict[str, dict[str, str]] = {}
         self._aside = Aside()
         # Who could be asked what a server asks beside its calls; kept only where that is allowed.
-        self._callers: list[Line] = []
+        self._callers = Callers()
+        self._flood = Flood()
         self._beside = Beside(ear)
         self._hearing: Hearing | None = None
         self._renewing: asyncio.Task[None] | None = None
@@ -91,6 +93,7 @@ class Http:
         self._heads.clear()
         if not welcome.version:
             self._session = ""
+            self._callers.forget()
 
     def repeat(self, headers: Mapping[str, Mapping[tuple[str, ...], str]]) -> None:
         """Arguments that stand in headers too, by tool; only the newer revision has them."""
@@ -148,13 +151,19 @@ class Http:
         self, id_: int, body: bytes, head: Mapping[str, str], seconds: float, line: Line | None
     ) -> Json:
         """Send, and once more where the server surely did nothing but say how."""
-        if line is None or not self._asks or self._welcome.is_modern:
+        if not self._asks or self._welcome.is_modern or not self._welcome.version:
             return await self._tried(id_, body, head, seconds, line)
-        self._callers.append(line)
+        self._callers.begin(id_, line)
         try:
-            return await self._tried(id_, body, head, seconds, line)
+            result = await self._tried(id_, body, head, seconds, line)
+        except (AwayError, BusyError, FaultError, NotSent):
+            # Refused, or never sent: nothing is at work on it.
+            self._callers.answered(id_)
+            raise
         finally:
-            self._callers.remove(line)
+            self._callers.leave(id_)
+        self._callers.answered(id_)
+        return result
 
     async def _tried(
         self, id_: int, body: bytes, head: Mapping[str, str], seconds: float, line: Line | None
@@ -192,32 +201,14 @@ class Http:
             if answer.status == 200:
                 kind = answer.headers.get("content-type", "")
                 if kind.startswith(_JSON):
-                    return self._taken(id_, await answer.read(MOST), answer)
+                    result = body_of.result(id_, await answer.read(MOST))
+                    self._note_session(answer)
+                    return result
                 if kind.startswith(_STREAM):
                     until_ns = clock.monotonic_ns() + int(seconds * 1e9)
                     self._note_session(answer)
                     return await self._streamed(id_, answer, until_ns, line)
             raise await self._refused(answer)
-
-    def _taken(self, id_: int, raw: bytes, answer: Streaming) -> Json:
-        """The result in one body."""
-        try:
-            document: Any = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            raise BrokenError("its answer is no JSON.") from None
-        if type(document) is not dict:
-            raise BrokenError("its answer is no message.")
-        said = cast("Json", document)
-        if said.get("id") != id_:
-            if type(said.get("error")) is dict and said.get("id") is None:
-                raise FaultError(message.fault_of(said["error"]))
-            raise BrokenError("its answer is to another request.")
-        if not self._welcome.version:
-            self._note_session(answer)
-        result = said.get("result")
-        if type(result) is dict:
-            return cast("Json", result)
-        raise FaultError(message.fault_of(said.get("error")))
 
     async def _streamed(
         self, id_: int, answer: Streaming, until_ns: int, line: Line | None
@@ -250,6 +241,7 @@ class Http:
     ) -> Json | None:
         head = {**self._common(), "Accept": _STREAM, "Last-Event-ID": events.last}
         del head["Content-Type"]
+        events.begin()
         try:
             async with self.client.stream("GET", self.url, headers=head, seconds=seconds) as answer:
                 if answer.status != 200:
@@ -272,7 +264,7 @@ class Http:
                         if said.get("id") == id_:
                             return message.answer_of(said)
                         continue
-                    replying = self._beside.heard(said, line)
+                    replying = self._beside.heard(said, line, id_)
                     if replying is not None:
                         # Here, and not aside: what a person has to answer can end the call.
                         await quietly(self._replied(replying))
@@ -284,11 +276,18 @@ class Http:
             return None
         return None
 
-    def heard(self, said: Json) -> None:
+    async def heard(self, said: Json) -> None:
         """What came on a stream of no call: a request is answered by a POST of its own."""
-        line = self._callers[0] if len(self._callers) == 1 else None
+        _about, line = self._callers.meant(said)
         replying = self._beside.heard(said, line)
         if replying is not None:
+            self._flood.asked()
+            if self._flood.is_over:
+                replying.close()
+                self.lose("It asks without end.")
+                return
+            # Whoever takes no answers is not listened to meanwhile.
+            await self._aside.room()
             self._aside.later(self._replied_aside(said.get("id"), replying))
 
     async def _replied(self, replying: Coroutine[Any, Any, bytes]) -> None:

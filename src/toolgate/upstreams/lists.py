@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
+import orjson
 
 from toolgate import clock
 from toolgate.upstreams import headers
@@ -14,6 +15,9 @@ from toolgate.upstreams.upstream import Kind
 
 _MOST_PAGES = 1_000
 _MOST_ITEMS = 50_000
+# All pages of one list together.
+_MOST_BYTES = 64 * 1024 * 1024
+_MOST_SECONDS = 120.0
 # A server that says nothing about changes is asked again after this.
 _KEPT = 60.0
 _SHORTEST, _LONGEST = 1.0, 86_400.0
@@ -75,7 +79,14 @@ class Lists:
         self, kind: Kind, ask: Ask, capabilities: Mapping[str, Any], *, is_modern: bool
     ) -> tuple[Json, ...]:
         changes = self._changes
-        items, ttl = await _pages(kind, ask)
+        whole = asyncio.timeout(_MOST_SECONDS)
+        try:
+            async with whole:
+                items, ttl = await _pages(kind, ask)
+        except TimeoutError:
+            if not whole.expired():
+                raise
+            raise AwayError(f"its answer to {_METHODS[kind][0]} takes too long.") from None
         if is_modern and kind is Kind.TOOLS:
             # The protocol has tools left out that say wrongly what goes into headers.
             items = [one for one in items if headers.repeated(one.get("inputSchema")) is not None]
@@ -141,6 +152,7 @@ async def _pages(kind: Kind, ask: Ask) -> tuple[list[Json], float | None]:
     seen: set[str] = set()
     ttl: float | None = None
     params: Json = {}
+    size = 0
     while True:
         try:
             page = await ask(method, params)
@@ -148,6 +160,9 @@ async def _pages(kind: Kind, ask: Ask) -> tuple[list[Json], float | None]:
             if error.fault.code == METHOD_NOT_FOUND and not seen:
                 return [], None
             raise
+        size += len(orjson.dumps(page))
+        if size > _MOST_BYTES:
+            raise AwayError(f"its answer to {method} has more than {_MOST_BYTES:,} bytes.")
         given = page.get(name)
         if type(given) is not list:
             raise AwayError(f"its answer to {method} is no list.")

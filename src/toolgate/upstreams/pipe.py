@@ -9,9 +9,11 @@ from toolgate.errors import InputNeeded
 from toolgate.sandbox.sandbox import Running
 from toolgate.upstreams import message
 from toolgate.upstreams.beside import Beside
+from toolgate.upstreams.callers import Callers
 from toolgate.upstreams.failures import AwayError, BrokenError, Ending
+from toolgate.upstreams.flood import MOST_OPEN, Flood
 from toolgate.upstreams.hearing import LISTEN, wanted
-from toolgate.upstreams.message import Json
+from toolgate.upstreams.message import INTERNAL_ERROR, Fault, Id, Json
 from toolgate.upstreams.phrases import Phrases
 from toolgate.upstreams.tail import Tail
 from toolgate.upstreams.wire import Ear, Welcome
@@ -22,17 +24,10 @@ _MOST_LINE = 32 * 1024 * 1024
 _MOST_NOISE = 1_000
 _PIECE = 256 * 1024
 _GRACE = 1.0
+# How long a program that asks may leave all answers lying.
+_PATIENCE = 5.0
 _LAST_WORDS = 0.2
-
-
-class _Waiter:
-    """Who waits for an answer, and may be told something before."""
-
-    __slots__ = ("answer", "line")
-
-    def __init__(self, line: Line | None) -> None:
-        self.answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
-        self.line = line
+_NOBODY = Fault(INTERNAL_ERROR, "Nobody can answer that now. The call will be made again.")
 
 
 class Pipe:
@@ -51,7 +46,11 @@ class Pipe:
         self._ear = ear
         self._asks = asks
         self._ids = 0
-        self._waiting: dict[int, _Waiter] = {}
+        self._waiting: dict[int, asyncio.Future[Json]] = {}
+        self._callers = Callers()
+        # One at a time: what a program does not take waits with whoever wrote it, and not here.
+        self._writing = asyncio.Lock()
+        self._flood = Flood()
         self._welcome = Welcome(version="", is_modern=True, capabilities={}, info={})
         self._phrases = Phrases(is_modern=True, asks=asks)
         self._beside = Beside(ear)
@@ -68,6 +67,8 @@ class Pipe:
         """From now on its revision is spoken."""
         self._welcome = welcome
         self._phrases = Phrases(is_modern=welcome.is_modern, asks=self._asks)
+        # What it left unanswered of the first words is nobody's.
+        self._callers.forget()
 
     def repeat(self, headers: Mapping[str, Mapping[tuple[str, ...], str]]) -> None:
         """There are no headers on a pipe."""
@@ -104,8 +105,7 @@ class Pipe:
 
     async def tell(self, method: str, params: Json | None = None) -> None:
         """A notification."""
-        self._write(message.notification(method, params))
-        await self._drained()
+        await self._put(message.notification(method, params))
 
     def listen(self, uris: Sequence[str]) -> None:
         """On the newer revision a request says what is to be heard; the older one tells it all."""
@@ -122,21 +122,36 @@ class Pipe:
     async def _asked(self, id_: int, body: bytes, seconds: float, line: Line | None) -> Json:
         if self.gone.done():
             raise AwayError(self.gone.result().why)
-        waiter = self._waiting[id_] = _Waiter(line)
+        answer = self._waiting[id_] = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(seconds):
-                self._write(body)
-                await self._drained()
-                said = await waiter.answer
-        except (TimeoutError, asyncio.CancelledError, InputNeeded):
-            self._withdraw(id_)
+                await self._put(body, id_, line)
+                said = await answer
+        except (TimeoutError, asyncio.CancelledError) as given_up:
+            if self._callers.leave(id_):
+                self._withdraw(id_)
+            elif isinstance(given_up, TimeoutError):
+                raise AwayError("its program takes nothing for now.") from None
+            raise
+        except InputNeeded:
+            # No word that it is withdrawn: it ends by the answer to its question, and says so.
             raise
         finally:
+            self._callers.leave(id_)
             self._waiting.pop(id_, None)
             # Its program may have ended while nobody looked.
-            if waiter.answer.done() and not waiter.answer.cancelled():
-                waiter.answer.exception()
+            if answer.done() and not answer.cancelled():
+                answer.exception()
         return message.answer_of(said)
+
+    async def _put(self, body: bytes, id_: int = 0, line: Line | None = None) -> None:
+        """Written when its program has taken what came before; `id_` is of a request."""
+        async with self._writing:
+            await self._drained()
+            if id_:
+                self._callers.begin(id_, line)
+            self._write(body)
+            await self._drained()
 
     def _write(self, body: bytes) -> None:
         if not self._running.stdin.is_closing():
@@ -167,6 +182,13 @@ class Pipe:
                 del rest[: end + 1]
                 for line in lines:
                     self._line(line)
+                    if len(self._tasks) >= MOST_OPEN and not await self._answered():
+                        self._flood.end()
+                    if self._flood.is_over:
+                        break
+            if self._flood.is_over:
+                why = "its program asks without end, and was ended."
+                break
             if len(rest) > _MOST_LINE:
                 why = f"its program wrote a line of more than {_MOST_LINE:,} bytes, and was ended."
                 break
@@ -187,33 +209,42 @@ class Pipe:
             return
         if message.is_answer(said):
             id_ = said.get("id")
-            waiter = self._waiting.get(id_) if type(id_) is int else None
+            if type(id_) is not int:
+                return
+            self._callers.answered(id_)
+            answer = self._waiting.get(id_)
             # Late ones, second ones and strangers' go nowhere.
-            if waiter is not None and not waiter.answer.done():
-                waiter.answer.set_result(said)
+            if answer is not None and not answer.done():
+                answer.set_result(said)
             return
-        waiter = self._meant(said)
-        replying = self._beside.heard(said, None if waiter is None else waiter.line)
+        about, line = self._callers.meant(said)
+        replying = self._beside.heard(said, line)
         if replying is not None:
-            self._later(self._replied(replying, waiter))
+            self._flood.asked()
+            self._later(self._replied(said["id"], replying, about))
 
-    def _meant(self, said: Json) -> _Waiter | None:
-        """Whose call a message is about: progress says it; else there has to be just one."""
-        if said.get("method") == "notifications/progress":
-            token = message.params_of(said).get("progressToken")
-            return self._waiting.get(token) if type(token) is int else None
-        heard = [one for one in self._waiting.values() if one.line is not None]
-        return heard[0] if len(heard) == 1 else None
-
-    async def _replied(self, replying: Coroutine[Any, Any, bytes], waiter: _Waiter | None) -> None:
+    async def _replied(
+        self, asked: Id, replying: Coroutine[Any, Any, bytes], about: int | None
+    ) -> None:
         try:
-            self._write(await replying)
-            await self._drained()
-        except InputNeeded as needed:
-            if waiter is not None and not waiter.answer.done():
-                waiter.answer.set_exception(needed)
+            try:
+                body = await replying
+            except InputNeeded as needed:
+                # Its caller answers by calling again. What runs now has to end before that.
+                body = message.error(asked, _NOBODY)
+                answer = None if about is None else self._waiting.get(about)
+                if answer is not None and not answer.done():
+                    answer.set_exception(needed)
+            await self._put(body)
         except BrokenError:
             return
+
+    async def _answered(self) -> bool:
+        """Whether its program takes any of the answers that wait for it."""
+        done, _ = await asyncio.wait(
+            self._tasks, timeout=_PATIENCE, return_when=asyncio.FIRST_COMPLETED
+        )
+        return bool(done)
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -237,9 +268,9 @@ class Pipe:
         said = self._tail.said()
         detail = f"{why[:-1]} ({how}{f'; it said: {said}' if said else ''})."
         self.gone.set_result(Ending(why, detail))
-        for waiter in self._waiting.values():
-            if not waiter.answer.done():
-                waiter.answer.set_exception(BrokenError(why))
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(BrokenError(why))
 
     async def close(self) -> None:
         """Its input ends; a program that does not end with it is ended, with all it started."""

@@ -54,8 +54,12 @@ def moved_to(answer: Streaming, url: str) -> str | None:
     """The same server's other address for this; it was not looked at."""
     if answer.status not in _MOVED:
         return None
-    target = urljoin(url, answer.headers.get("location", ""))
-    here, there = urlsplit(url), urlsplit(target)
+    try:
+        target = urljoin(url, answer.headers.get("location", ""))
+        here, there = urlsplit(url), urlsplit(target)
+    except ValueError:
+        # Half an address.
+        return None
     # What is sent belongs to one host, credentials above all.
     return target if (here.scheme, here.netloc) == (there.scheme, there.netloc) else None
 

@@ -11,6 +11,7 @@ from toolgate import Caller
 from toolgate.providers.mcp import McpProvider
 from toolgate.runtime import Runtime
 from toolgate.settings.outward import McpServer
+from toolgate.sources.mcp.admission import Admission
 from toolgate.sources.mcp.review import Desk
 from toolgate.sources.mcp.servers import Servers
 from toolgate.tenancy.directory import Directory
@@ -91,6 +92,7 @@ async def served(
             members=members,
             make=make,
             path=lambda name: root / name,
+            admission=Admission(("LISTED",), ("open",), root.joinpath),
         )
         await servers.follow()
         following = asyncio.create_task(servers.run())

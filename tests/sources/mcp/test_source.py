@@ -40,6 +40,21 @@ async def test_a_short_name_that_two_tools_could_have_is_nobodys() -> None:
         assert (await house.gate.call("mcp:files:read", {}, caller=ME)).ok
 
 
+@pytest.mark.parametrize("when_down", ["hide", "mark"])
+async def test_a_tool_that_waits_or_is_away_keeps_its_short_name(when_down: str) -> None:
+    settings = TRUSTED.model_copy(update={"when_down": when_down})
+    one, other = files(), MemoryUpstream("web", tools=[tool("read", annotations=READS)])
+    async with served({"files": one, "web": other}, settings) as house:
+        if when_down == "hide":
+            one.go()
+        else:
+            one.change(Kind.TOOLS, [tool("read", "Another."), tool("write")])
+        await until(lambda: bool(house.states()["mcp:files:read"]))
+        with pytest.raises(ToolNotFound):
+            await house.gate.call("read", {}, caller=ME)
+        assert "write" in house.gate.catalog.current.aliases or when_down == "hide"
+
+
 async def test_a_short_name_leads_to_nothing_that_is_hidden() -> None:
     async with served({"files": files()}, TRUSTED) as house:
         assert (await house.gate.call("read", {}, caller=ME)).ok

@@ -265,8 +265,8 @@ def _own_ns(call: Call) -> int:
 def _pending(approval: Approval) -> ApprovalPending:
     who = "approval by a person" if approval.kind is Kind.APPROVAL else "confirmation by the user"
     error = ApprovalPending(
-        f"{approval.tool!r} needs {who}, who has been asked. Nothing ran: make the same call again "
-        "once it was given.",
+        f"{approval.tool!r} needs {who}. Nothing ran: it waits on the list of approvals. Make the "
+        "same call again once it was given.",
         approval_id=approval.id,
         kind=str(approval.kind),
         expires_at=datetime.fromtimestamp(approval.expires_ns / 1e9, UTC).isoformat(

@@ -10,7 +10,7 @@ from typing import Any
 from toolgate import clock
 from toolgate.call import Caller
 from toolgate.crash import crash_here
-from toolgate.errors import InvalidRequest, PermissionDenied
+from toolgate.errors import ApprovalNotFound, InvalidRequest, PermissionDenied
 from toolgate.executor.people.approval import Decided
 from toolgate.executor.people.bus import Bus
 from toolgate.executor.people.visible import shown, visible
@@ -114,7 +114,7 @@ class Desk:
     async def _decidable(self, id_: str, by: Decider) -> Approval:
         approval = await self.find(id_, by=by)
         if approval is None:
-            raise _missing(id_)
+            raise ApprovalNotFound
         said = refusal(approval, by)
         if said:
             raise PermissionDenied(f"{said} Nothing was decided.", phase="approval", reason=said)
@@ -189,10 +189,6 @@ def _decider(by: str | Caller | Decider) -> Decider:
     return Decider(
         who=words("name of who decides", by), is_operator=True, user=by.removeprefix("cli:")
     )
-
-
-def _missing(id_: str) -> InvalidRequest:
-    return InvalidRequest(f"There is no approval {id_[:80]!r} here. Nothing was decided.")
 
 
 def _too_late(approval: Approval) -> InvalidRequest:

@@ -27,6 +27,13 @@ def visible(text: str) -> str:
     return "".join(sign if _is_seen(sign) else _escape(sign) for sign in text)
 
 
+def visible_json(text: str) -> str:
+    """The same in escapes that JSON knows, so that what is JSON stays the same JSON."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join(sign if _is_seen(sign) else _escape_json(sign) for sign in text)
+
+
 def shown(args: bytes) -> str:
     """JSON on several lines, so that one can be compared with the next."""
     return visible(orjson.dumps(orjson.loads(args), option=orjson.OPT_INDENT_2).decode())
@@ -34,6 +41,11 @@ def shown(args: bytes) -> str:
 
 def _is_seen(sign: str) -> bool:
     return sign == "\n" or (sign.isprintable() and ord(sign) not in _UNSEEN)
+
+
+def _escape_json(sign: str) -> str:
+    pair = sign.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{pair[at : at + 4]}" for at in range(0, len(pair), 4))
 
 
 def _escape(sign: str) -> str:

@@ -213,9 +213,12 @@ def out_of_time(call: Call) -> OutOfTime:
     )
 
 
-def timed_out(call: Call, produced: Any = None) -> TimedOut:
-    """What the caller is told; only a repeatable tool may simply be tried again."""
-    name, seconds = call.spec.name, (call.until_ns - call.began_ns) / 1e9
+def timed_out(call: Call, produced: Any = None, *, seconds: float = 0.0) -> TimedOut:
+    """What the caller is told; only a repeatable tool may simply be tried again.
+
+    `seconds`: what it had, where that was less than the call's own time.
+    """
+    name, seconds = call.spec.name, seconds or (call.until_ns - call.began_ns) / 1e9
     if call.spec.effect.repeatable:
         told = (
             f"{name!r} took longer than {seconds:.3g} s and is not waited for any more. "

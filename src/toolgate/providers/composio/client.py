@@ -3,7 +3,7 @@
 import contextlib
 import importlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,6 +18,7 @@ _AT_ONCE = 32
 _CONNECT_SECONDS = 10.0
 _PAGE = 100
 _MOST_PAGES = 50
+_MOST_BYTES = 16 * 1024 * 1024
 
 
 class NoAnswer(Exception):
@@ -130,7 +131,9 @@ class Client:
 
         # Nothing of the environment: neither a proxy nor a key of somebody else's.
         self._http = httpx.Client(
-            trust_env=False, timeout=httpx.Timeout(60, connect=_CONNECT_SECONDS)
+            trust_env=False,
+            timeout=httpx.Timeout(60, connect=_CONNECT_SECONDS),
+            event_hooks={"request": [_ask_plainly], "response": [_bound]},
         )
         self._sdk = composio.Composio(
             api_key=self._key,
@@ -140,3 +143,35 @@ class Client:
             base_url=self._url or _URL,
         )
         return self._sdk
+
+
+def _ask_plainly(request: Any) -> None:
+    """What is packed can be any size when it is unpacked."""
+    request.headers["accept-encoding"] = "identity"
+
+
+def _bound(response: Any) -> None:
+    """Before any of it is read."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise NoAnswer
+    response.stream = _bounded(response.stream)
+
+
+def _bounded(stream: Any) -> Any:
+    import httpx  # noqa: PLC0415  an extra, which is loaded by now
+
+    class Bounded(httpx.SyncByteStream):
+        """As much of an answer as anybody keeps."""
+
+        def __iter__(self) -> Iterator[bytes]:
+            left = _MOST_BYTES
+            for piece in stream:
+                left -= len(piece)
+                if left < 0:
+                    raise NoAnswer
+                yield piece
+
+        def close(self) -> None:
+            stream.close()
+
+    return Bounded()

@@ -22,6 +22,8 @@ from toolgate.providers.composio.client import NoAnswer
 
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _MOST_TOLD = 1_000
+_MOST_DIGITS = 9
+_MOST_SECONDS = 3_600.0
 _TOO_MANY = 429
 
 
@@ -59,6 +61,12 @@ def said(text: str, key: str) -> str:
     return plain if len(plain) <= _MOST_TOLD else plain[:_MOST_TOLD] + "…"
 
 
+def _seconds(after: str) -> float:
+    """How long to wait, as far as anybody would."""
+    is_number = after.isdecimal() and len(after) <= _MOST_DIGITS
+    return min(float(after), _MOST_SECONDS) if is_number else 1.0
+
+
 def _answered(call: Call, error: APIStatusError, key: str) -> ToolgateError:
     details = error.details or {}
     code = said(str(details.get("slug") or details.get("code") or error.status_code), key)
@@ -68,7 +76,7 @@ def _answered(call: Call, error: APIStatusError, key: str) -> ToolgateError:
         after = error.response.headers.get("retry-after", "")
         return RateLimited(
             f"Composio takes no more calls of {name!r} for now; nothing ran. Try again later.",
-            retry_after=float(after) if after.isdecimal() else 1.0,
+            retry_after=_seconds(after),
             composio_error=code,
         )
     if status >= 500 or status < 400:

@@ -1,12 +1,14 @@
 """Where a request goes: an address whose path has places for arguments, and nothing else has.
 
 Scheme, host and port are as they were written. An argument is one encoded value of one segment, so
-no argument leads out of the path that the template names.
+no argument leads out of the path that the template names. Many services decode what is encoded
+before they look at the path: a slash in a value is refused, unless its place is `{NAME*}`.
 """
 
 import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from toolgate.net.errors import NotAllowed
 from toolgate.net.location import Location, read
@@ -15,6 +17,10 @@ from toolgate.providers.http.template import MISSING, Argument, named
 
 _LITERAL = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*\Z")
 _PLACE = re.compile(r"\{([^{}]*)\}")
+_SLASH = re.compile(r"%2F|%5C|/", re.IGNORECASE)
+_BETWEEN = re.compile(r"[/\\]")
+# As it is sent, as it is read, and as it is read by whoever decodes twice, or once more.
+_DECODED = 4
 _DOTS = re.compile(r"(?:\.|%2e){1,2}\Z", re.IGNORECASE)
 
 
@@ -24,6 +30,8 @@ class Place(NamedTuple):
     name: str
     argument: Argument
     style: Style
+    # Whether its slashes are those of the path.
+    is_deep: bool = False
 
 
 Segment = tuple[str | Place, ...]
@@ -104,8 +112,10 @@ def _segment(
     for mark in _PLACE.finditer(text):
         _literal(parts, text[begin : mark.start()])
         begin = mark.end()
-        argument, style = placed.get(mark[1]) or (named(mark[1], known), default("path"))
-        parts.append(Place(mark[1], argument, style))
+        is_deep = mark[1].endswith("*") and mark[1] not in placed
+        name = mark[1][:-1] if is_deep else mark[1]
+        argument, style = placed.get(name) or (named(name, known), default("path"))
+        parts.append(Place(name, argument, style, is_deep))
     _literal(parts, text[begin:])
     if any(isinstance(part, Place) for part in parts):
         return tuple(parts)
@@ -134,9 +144,29 @@ def _filled(parts: Segment, args: Mapping[str, Any]) -> str:
         last = part.argument.name
         if value is MISSING or value is None:
             raise Unfit(last, "is needed for the address")
-        text += segment(part.name, value, part.style)
+        text += _one(part, value)
     if not text:
         raise Unfit(last, "must not be empty: it is a part of the address")
-    if _DOTS.match(text):
-        raise Unfit(last, "must not be . or ..: it is a part of the address")
+    _refuse_dots(text, last)
     return text
+
+
+def _one(place: Place, value: Any) -> str:
+    text = segment(place.name, value, place.style)
+    if not _SLASH.search(text):
+        return text
+    name = place.argument.name
+    if not place.is_deep or "\\" in unquote(text):
+        raise Unfit(name, "must not have / or \\ in it: it is a part of the address")
+    text = _SLASH.sub("/", text)
+    if "" in text.split("/"):
+        raise Unfit(name, "must not have an empty part: it is a part of the address")
+    return text
+
+
+def _refuse_dots(text: str, argument: str) -> None:
+    """Whoever reads it, decoded once or again, finds no way up in it."""
+    for _ in range(_DECODED):
+        if any(part.partition(";")[0] in {".", ".."} for part in _BETWEEN.split(text)):
+            raise Unfit(argument, "must not be . or ..: it is a part of the address")
+        text = unquote(text)

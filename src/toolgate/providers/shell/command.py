@@ -1,5 +1,6 @@
 """A command as its definition says it, read once: words, variables, folders, limits, result."""
 
+import os
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, cast
@@ -70,6 +71,7 @@ def command(spec: ToolSpec, around: Surroundings) -> Command:
         policy=Policy(
             readable=readable,
             writable=writable,
+            agreed=MappingProxyType({os.path.normpath(program): os.path.realpath(program)}),
             hosts=given.get("hosts", ()),
             memory=limits.get("memory", 512) * MEGABYTE,
             cpu=limits.get("cpu", 60.0),

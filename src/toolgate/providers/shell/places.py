@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from toolgate.sandbox.ways import RefusedRootError, settled
+
 _BESIDE = "name a folder beside it"
 
 
@@ -39,7 +41,13 @@ def root(around: Surroundings, text: str, key: str) -> str:
         raise ValueError(
             f".{key} is {text[:60]!r}, which is no path; write one beside the settings"
         )
-    found = os.path.realpath(around.root / text)
+    try:
+        found = settled(str(around.root.absolute() / text), [str(around.root.absolute())])
+    except RefusedRootError:
+        raise ValueError(
+            f".{key} names {text[:60]!r}, and on the way is a link that a program may have put "
+            "there; write where it is to lead, or remove it"
+        ) from None
     if found == "/" or not Path(found).exists():
         lacking = "is the whole machine" if found == "/" else "is not there"
         raise ValueError(f".{key} names {text[:60]!r}, which {lacking}; name a folder that is")

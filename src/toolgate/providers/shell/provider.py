@@ -134,7 +134,7 @@ def _text(found: Command, text: Template, call: Call) -> str:
 
 def _result(call: Call, found: Command, finished: Finished) -> Any:
     if finished.ended is Ended.OUT_OF_TIME:
-        raise timed_out(call)
+        raise timed_out(call, seconds=finished.seconds)
     if finished.ended is not Ended.BY_ITSELF or finished.code not in found.ok:
         _fail(call, found, finished)
     if found.output == "full":

@@ -1,7 +1,8 @@
-"""Bytes between two connections, with an end to how many and to how long nothing comes."""
+"""Bytes between two connections, with an end to how many, and to how long none come."""
 
 import asyncio
 from collections.abc import Callable
+from typing import NamedTuple, cast
 
 from toolgate import clock
 
@@ -10,12 +11,11 @@ IDLE_SECONDS = 300.0
 MOST_BYTES = 1024**3
 
 
-class Line:
+class Line(NamedTuple):
     """One connection, as it is read and written."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self.writer = writer
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
 
     def hang_up(self) -> None:
         self.writer.transport.abort()
@@ -25,34 +25,63 @@ class Far(asyncio.StreamReaderProtocol):
     """The protocol of a connection that becomes a line."""
 
     def __init__(self) -> None:
-        self._reader = asyncio.StreamReader(limit=_CHUNK)
+        self._incoming = asyncio.StreamReader(limit=_CHUNK)
         self.line: Line
-        super().__init__(self._reader)
+        super().__init__(self._incoming)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        assert isinstance(transport, asyncio.WriteTransport)
         loop = asyncio.get_running_loop()
-        writer = asyncio.StreamWriter(transport, self, self._reader, loop)
-        self.line = Line(self._reader, writer)
+        # Another loop's transports are of other classes.
+        both_ways = cast("asyncio.WriteTransport", transport)
+        writer = asyncio.StreamWriter(both_ways, self, self._incoming, loop)
+        self.line = Line(self._incoming, writer)
 
 
 async def relay(near: Line, far: Line, *, body: int | None = None) -> None:
-    """Both ways until both have ended. `body`: as many bytes go out, and no more."""
-    async with asyncio.timeout(IDLE_SECONDS) as limit:
+    """Both ways until both have ended; an `OSError` for what ends it before.
 
-        def moved() -> None:
-            limit.reschedule(clock.monotonic_ns() / 1e9 + IDLE_SECONDS)
+    `body`: so many bytes go out and no more, and the far end says when it is over.
+    """
+    try:
+        async with asyncio.timeout(IDLE_SECONDS) as limit, asyncio.TaskGroup() as both:
 
-        outward = asyncio.create_task(_pump(near, far, MOST_BYTES, moved, body=body))
-        inward = asyncio.create_task(_pump(far, near, MOST_BYTES, moved))
-        try:
+            def moved() -> None:
+                limit.reschedule(clock.monotonic_ns() / 1e9 + IDLE_SECONDS)
+
+            inward = both.create_task(_all(far, near, moved))
             if body is None:
-                await asyncio.gather(outward, inward)
+                both.create_task(_all(near, far, moved))
             else:
-                # A far server that has answered is done, whatever it has read.
-                await asyncio.wait((outward, inward), return_when=asyncio.FIRST_EXCEPTION)
-        finally:
-            outward.cancel()
-            inward.cancel()
-            await asyncio.gather(outward, inward, return_exceptions=True)
+                outward = both.create_task(_body(near, far, body, moved))
+                inward.add_done_callback(lambda _: outward.cancel())
+    except ExceptionGroup as group:
+        raise ConnectionAbortedError("the relay ended early") from group
+
+
+async def _all(source: Line, sink: Line, moved: Callable[[], None]) -> None:
+    left = MOST_BYTES
+    while piece := await source.reader.read(_CHUNK):
+        left -= len(piece)
+        if left < 0:
+            raise ConnectionAbortedError("too many bytes")
+        sink.writer.write(piece)
+        moved()
+        await sink.writer.drain()
+    if sink.writer.can_write_eof():
+        sink.writer.write_eof()
+
+
+async def _body(source: Line, sink: Line, size: int, moved: Callable[[], None]) -> None:
+    if size > MOST_BYTES:
+        raise ConnectionAbortedError("too many bytes")
+    while size:
+        piece = await source.reader.read(min(size, _CHUNK))
+        if not piece:
+            raise ConnectionAbortedError("the body is not whole")
+        size -= len(piece)
+        sink.writer.write(piece)
+        moved()
+        await sink.writer.drain()
+    if await source.reader.read(1):
+        raise ConnectionAbortedError("a second request")

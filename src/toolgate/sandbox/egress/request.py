@@ -13,8 +13,10 @@ _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f
 _AUTHORITY = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:/?#@\[\]]+):[0-9]{1,5}\Z")
 _SIZE = re.compile(r"[0-9]{1,15}\Z")
 # Between two neighbours only; the far server is another neighbour.
-_HOP = frozenset({"connection", "proxy-connection", "keep-alive", "te", "trailer", "upgrade"})
-_HOP |= {"proxy-authorization", "proxy-authenticate", "host"}
+_HOP = frozenset(
+    {"connection", "proxy-connection", "keep-alive", "te", "trailer", "upgrade", "host"}
+    | {"proxy-authorization", "proxy-authenticate"}
+)
 
 
 class RefusedError(Exception):
@@ -63,9 +65,7 @@ def _tunnel(target: str, headers: list[tuple[str, str]], guard: Guard) -> Reques
     return Request(location)
 
 
-def _forwarded(
-    method: str, target: str, headers: list[tuple[str, str]], guard: Guard
-) -> Request:
+def _forwarded(method: str, target: str, headers: list[tuple[str, str]], guard: Guard) -> Request:
     if not target.lower().startswith("http://"):
         raise RefusedError(400, "A proxy is asked for http://…, or for a tunnel by CONNECT.")
     location = guard.read(target)

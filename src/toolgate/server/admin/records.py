@@ -6,7 +6,7 @@ import msgspec
 
 from toolgate.errors import InvalidRequest
 from toolgate.server.admin.desk import Desk, OfTenant, Signed, SignedOfTenant, SomeOfTenant, noted
-from toolgate.server.cursor import made, opened
+from toolgate.server.cursor import Whole, made, opened
 from toolgate.server.fields import Nothing, whole
 from toolgate.tenancy.names import nearest
 from toolgate.tenancy.relation import Relation
@@ -38,7 +38,7 @@ class SomeRecords(OfTenant):
 async def list_relations(desk: Desk, _: SomeOfTenant) -> Any:
     """`GET relations?tenant=&limit=&cursor=`."""
     most = desk.request.number("limit", default=1_000, most=_MOST_RELATIONS)
-    last = opened(desk.request)
+    last = opened(desk.request, tuple[str, str, str, str, str, str])
     found = await desk.gate.tenancy.relations(
         desk.need_tenant(), limit=most, after=None if last is None else Relation(*last)
     )
@@ -88,7 +88,7 @@ async def remove_policy(desk: Desk, _: Signed) -> Any:
 async def list_audit(desk: Desk, given: SomeRecords) -> Any:
     """`GET audit?tenant=&limit=&cursor=`: who changed what, when and why; newest first."""
     number = desk.request.number
-    limit, last = number("limit", default=100, most=1_000), opened(desk.request)
+    limit, last = number("limit", default=100, most=1_000), opened(desk.request, Whole)
     if last is None and given.before:
         last = number("before", default=1, most=999_999_999)
     records = await desk.gate.tenancy.audit(tenant=desk.tenant or None, limit=limit, before=last)

@@ -32,7 +32,7 @@ class Answering:
         self.gate = gate
         self.changes = Changes(gate)
         self.listing = listing.Listing()
-        self.others = Others(gate)
+        self.others = Others(gate, exposed=expose_tools)
         self.methods = Methods(
             self.listing,
             Seal(gate.secret),

@@ -5,7 +5,7 @@ from typing import Any, cast
 import orjson
 
 from toolgate.call import Output
-from toolgate.errors import ToolgateError
+from toolgate.errors import ApprovalPending, ToolgateError
 from toolgate.server.mcp import revision
 from toolgate.server.mcp.rpc import Id
 from toolgate.spec.tool import ToolSpec
@@ -112,8 +112,18 @@ def _failed(output: Output, meta: dict[str, Any], *, modern: bool) -> dict[str, 
     error = output.error
     assert error is not None  # noqa: S101  its caller has looked
     meta[ERROR] = {"code": error.code, "retryable": error.retryable}
-    text = {"type": "text", "text": output.to_human()}
-    return stamped({"content": [text], "isError": True}, meta, modern=modern)
+    text = output.to_human()
+    if error.code == ApprovalPending.code:
+        text += _where(error.details)
+        meta[ERROR]["details"] = error.details
+    content = [{"type": "text", "text": text}]
+    return stamped({"content": content, "isError": True}, meta, modern=modern)
+
+
+def _where(details: dict[str, Any]) -> str:
+    """How a person agrees who is not at this client."""
+    ways = cast("dict[str, str]", details.get("where", {}))
+    return f" To agree: {', or '.join(ways.values())}." if ways else ""
 
 
 def _fits(spec: ToolSpec, result: dict[str, Any]) -> bool:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from toolgate import clock
 from toolgate.call import Caller
-from toolgate.errors import ToolgateError, Unauthenticated
+from toolgate.errors import Overloaded, ToolgateError, Unauthenticated
 from toolgate.runtime import Runtime
+from toolgate.server.mcp.exchange import Peer
 from toolgate.spec.tool import ToolSpec
 
 log = logging.getLogger("toolgate.server")
@@ -18,10 +19,13 @@ EVERY = 0.25
 # What only time changes, such as a key that ends, is seen as late as this.
 _LOOK_NS = 30 * 10**9
 MOST = 1_000
+# One key must not keep all others from listening.
+MOST_OF_KEY = 64
 
 
 class _Listener(NamedTuple):
     caller: Caller
+    key: str
     tell: Callable[[], None]
     end: Callable[[], None]
 
@@ -36,23 +40,33 @@ class Changes:
         self._number = 0
         self._watching: asyncio.Task[None] | None = None
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no more can listen."""
-        return len(self._listeners) >= MOST
+    def is_full(self, peer: Peer) -> bool:
+        """Whether no more can listen, or no more of this key."""
+        if len(self._listeners) >= MOST:
+            return True
+        same = sum(one.key == peer.key.id for one in self._listeners.values())
+        return same >= MOST_OF_KEY
 
     async def listen(
-        self, caller: Caller, tell: Callable[[], None], end: Callable[[], None]
+        self, peer: Peer, tell: Callable[[], None], end: Callable[[], None]
     ) -> Callable[[], None]:
         """Be told of every change from now on, until the function that comes back is called.
 
         `end` is called once the caller's key opens nothing any more.
         """
+        if self.is_full(peer):
+            raise Overloaded("Too many listen here already; try again later.", retry_after=60)
         self._number += 1
         number = self._number
-        with contextlib.suppress(ToolgateError):
-            self._last[number] = await self._gate.gate.listing(caller)
-        self._listeners[number] = _Listener(caller, tell, end)
+        # Before anything is waited for: many who come at once must not all find the same place.
+        self._listeners[number] = _Listener(peer.caller, peer.key.id, tell, end)
+        try:
+            listed = await self._listed(peer.caller)
+        except BaseException:
+            self._listeners.pop(number, None)
+            raise
+        if listed is not None and number in self._listeners:
+            self._last.setdefault(number, listed)
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch(), name="toolgate-mcp-changes")
 
@@ -69,6 +83,12 @@ class Changes:
             self._watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._watching
+
+    async def _listed(self, caller: Caller) -> tuple[ToolSpec, ...] | None:
+        try:
+            return await self._gate.gate.listing(caller)
+        except ToolgateError:
+            return None
 
     async def _watch(self) -> None:
         standing, looked_ns = self._gate.gate.standing, clock.monotonic_ns()

@@ -6,7 +6,7 @@ from typing import Any
 
 from toolgate import clock
 from toolgate.call import Caller
-from toolgate.errors import ToolgateError
+from toolgate.errors import ToolgateError, ToolNotFound
 from toolgate.runtime import Runtime
 from toolgate.server.auth import Door, caller_of
 from toolgate.server.body import Receive, SlowBodyError, read_object
@@ -15,6 +15,7 @@ from toolgate.server.heads import Heads, heads_of
 from toolgate.server.mcp import revision, rpc, sse
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.exchange import DEAF, Back, Peer, Told
+from toolgate.server.mcp.faults import told
 from toolgate.server.mcp.legacy import Legacy
 from toolgate.server.mcp.listen import Listeners
 from toolgate.server.mcp.modern import VERSION, Headers, check_params, peer_of, unsupported
@@ -51,6 +52,8 @@ class Mcp:
         self._drain = drain
         self._ended_ns = 0
         self._running = Running()
+        # Held here: what runs on after its client has gone must not be forgotten.
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._listeners = Listeners(self._answering)
         self._legacy = Legacy(self._answering)
         # By the key's id: to look a key up by all that it says takes longer than all else here.
@@ -86,7 +89,7 @@ class Mcp:
             await self._legacy.other(scope["method"], headers, key, receive, send)
             return
         try:
-            message = heard(rpc.read(await read_object(receive)), headers)
+            message = heard(rpc.read(await read_object(receive)), heads)
         except SlowBodyError:
             status, body = wire_problem("request_timeout")
             await reply(send, status, body)
@@ -134,9 +137,9 @@ class Mcp:
             peer = peer_of(message, headers, key, caller, repeated)
             if message.method == "tools/call":
                 spec = self._answering.gate.catalog.current.get(str(message.params.get("name")))
-                if spec is not None and self._answering.listing.shape(spec).is_mirrored:
-                    given = rpc.mapping(message.params, "arguments")
-                    check_params(spec.input_schema.value(), given, headers, repeated)
+                meant = spec or self._meant(message)
+                if meant is not None and self._answering.listing.shape(meant).is_mirrored:
+                    await self._mirrored(message, meant, caller, heads)
         except Fault as error:
             await reply(send, rpc.STATUS.get(error.code, 200), rpc.fault(message.id, error))
             return
@@ -147,6 +150,32 @@ class Mcp:
             await self._streamed(message, peer, receive, send)
         else:
             await self._at_once(message, peer, spec, scope, receive, send)
+
+    def _meant(self, message: Message) -> ToolSpec | None:
+        """A tool that is called by another name than its own."""
+        name, snapshot = str(message.params.get("name")), self._answering.gate.catalog.current
+        own = self._answering.listing.meant(snapshot, name)
+        return snapshot.meant(name if own is None else own)
+
+    async def _mirrored(
+        self, message: Message, spec: ToolSpec, caller: Caller, heads: Heads
+    ) -> None:
+        """Whether headers repeat the arguments. Who may not see the tool is not told that they
+        should: its call is refused as that of a tool that is not there.
+        """
+        if not self._answering.methods.exposes(message.method):
+            return
+        try:
+            given = rpc.mapping(message.params, "arguments")
+            check_params(spec.input_schema.value(), given, heads.found, heads.repeated)
+        except Fault:
+            try:
+                await self._answering.gate.gate.view(caller, spec.name)
+            except ToolNotFound:
+                return
+            except ToolgateError as error:
+                raise told(error) from None
+            raise
 
     async def _at_once(
         self,
@@ -191,6 +220,8 @@ class Mcp:
         """An answer that may have something to say on its way. Until it does it is one piece."""
         stream = sse.Stream("")
         work = asyncio.create_task(self._answer(message, peer, Told(stream)))
+        self._tasks.add(work)
+        work.add_done_callback(self._tasks.discard)
         gone = asyncio.create_task(sse.left(receive))
         begun = asyncio.create_task(stream.changed())
         try:

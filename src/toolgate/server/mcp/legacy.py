@@ -1,12 +1,13 @@
 """The older revision over HTTP: a session from `initialize` on, with streams both ways."""
 
 import asyncio
+from contextlib import ExitStack
 from typing import Any
 
 import msgspec
 
 from toolgate.call import Caller
-from toolgate.errors import ToolgateError
+from toolgate.errors import Overloaded, ToolgateError
 from toolgate.server.auth import caller_of
 from toolgate.server.body import Receive
 from toolgate.server.headers import CLOSED
@@ -23,6 +24,8 @@ from toolgate.tenancy.keys import Key
 SESSION = b"mcp-session-id"
 LAST = b"last-event-id"
 _RETRY = b"retry: 1000\n"
+# Of the numbers that stand in the ids of events.
+_MOST_DIGITS = 12
 _SSE = b"text/event-stream"
 # What may have something to say, or to ask, before it is answered.
 _MAY_ASK = frozenset({"tools/call", "resources/read", "prompts/get"})
@@ -65,7 +68,7 @@ class Legacy:
         elif message.method in _MAY_ASK and _SSE in headers.get(b"accept", b""):
             await self._streamed(message, session, send)
         else:
-            body = await self._talk.answer(message, session, sse.Stream(""))
+            body = await self._talk.answer(message, session, None)
             await _reply(send, 200, body)
 
     async def other(
@@ -126,49 +129,78 @@ class Legacy:
         stream = session.stream()
         work = asyncio.create_task(self._talk.answer(message, session, stream))
         self._tasks.add(work)
-        work.add_done_callback(lambda done: self._over(stream, done))
+        work.add_done_callback(lambda done: self._over(session, stream, done))
         begun = asyncio.create_task(stream.changed())
         try:
             await asyncio.wait({work, begun}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             begun.cancel()
         if work.done() and stream.is_closed and stream.count == 1:
+            # No id of it was ever told: nobody could come back to it.
+            session.forget(stream)
             await _reply(send, 200, work.result())
             return
         primed = session.peer.version == revision.LEGACY
         more = _RETRY + sse.priming(f"{stream.id}.0") if primed else b""
         await sse.write(send, stream, named=True, more=more)
 
-    def _over(self, stream: sse.Stream, work: "asyncio.Task[bytes]") -> None:
+    def _over(self, session: Session, stream: sse.Stream, work: "asyncio.Task[bytes]") -> None:
         self._tasks.discard(work)
         if not work.cancelled():
             stream.put(work.result())
-        stream.close()
+        session.over(stream)
 
     async def _heard(self, session: Session, last: str, receive: Receive, send: sse.Send) -> None:
         """The stream beside the answers, or the rest of one that was let go."""
-        id_, _, number = last.partition(".")
+        id_, after = _event(last)
         stream = session.find(id_) if last else session.beside
-        if stream is None or (last and not number.isdigit()):
+        if stream is None or after is None:
             await _reply(send, 404, b"")
             return
-        if stream is session.beside:
-            if session.is_heard and not last:
-                await _reply(send, 409, b"")
-                return
-            session.is_heard = True
-        leave = await self._talk.listen(session) if stream is session.beside else None
-        after = int(number) if last else 0
-        writing = asyncio.create_task(sse.write(send, stream, after=after, named=True))
-        gone = asyncio.create_task(sse.left(receive))
+        if stream is session.beside and session.is_heard and not last:
+            await _reply(send, 409, b"")
+            return
+        # Who comes back may be here before it was seen to go: the line before it ends.
+        taken = stream.take()
         try:
-            await asyncio.wait({writing, gone}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if leave is not None:
-                leave()
-                session.is_heard = False
+            with ExitStack() as leaving:
+                leaving.callback(stream.let_go, taken)
+                if stream is session.beside:
+                    leaving.callback(await self._talk.listen(session))
+                await _written(stream, after, taken, receive, send)
+        except Overloaded as error:
+            fault = rpc.fault(None, told(error))
+            await _reply(send, 503, fault, ((b"retry-after", b"60"),))
+
+
+def _event(last: str) -> tuple[str, int | None]:
+    """A stream, and the number of the last message that was read of it; `None` where it is no id
+    that was ever given out.
+    """
+    id_, _, number = last.partition(".")
+    if not last:
+        return "", 0
+    if len(number) > _MOST_DIGITS or not (number.isascii() and number.isdigit()):
+        return id_, None
+    return id_, int(number)
+
+
+async def _written(
+    stream: sse.Stream, after: int, taken: asyncio.Event, receive: Receive, send: sse.Send
+) -> None:
+    """The rest of a stream, until it is over, its reader has gone, or another one has come."""
+    writing = asyncio.create_task(sse.write(send, stream, after=after, named=True))
+    gone = asyncio.create_task(sse.left(receive))
+    other = asyncio.create_task(taken.wait())
+    try:
+        await asyncio.wait({writing, gone, other}, return_when=asyncio.FIRST_COMPLETED)
+        if not writing.done() and not gone.done():
             writing.cancel()
-            gone.cancel()
+            await asyncio.wait({writing})
+            await send({"type": "http.response.body", "body": b""})
+    finally:
+        for one in (writing, gone, other):
+            one.cancel()
 
 
 async def _reply(

@@ -1,10 +1,12 @@
 """MCP over standard input and output: a message a line, both revisions, one client."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from toolgate.call import Caller
+from toolgate.errors import Overloaded
 from toolgate.server.mcp import revision, rpc
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.exchange import Peer, Told
@@ -106,11 +108,8 @@ class Lines:
                 await self._modern(message, peer)
             elif message.method == "initialize":
                 peer = self._talk.begun(message, self._key, self._caller)
-                self._session = Session("", peer)
-                self._session.beside = self._out
                 self._out.put(rpc.result(message.id, self._talk.welcome(peer)))
-                self._leave()
-                self._leave = await self._talk.listen(self._session)
+                await self._begun(peer)
             elif self._session is None:
                 fault = Fault(rpc.INVALID_REQUEST, "Begin with `initialize`, or send '_meta'.")
                 self._fault(message.id, fault)
@@ -119,10 +118,26 @@ class Lines:
         except Fault as error:
             self._fault(message.id, error)
 
+    async def _begun(self, peer: Peer) -> None:
+        """A session, in place of the one before it, if there was one."""
+        session = self._session = Session("", peer)
+        session.beside = self._out
+        self._leave()
+        self._leave = lambda: None
+        # With too many of them listening already it is told nothing, and answered all the same.
+        with contextlib.suppress(Overloaded):
+            leave = await self._talk.listen(session)
+            if self._session is session:
+                self._leave = leave
+            else:
+                leave()
+
     async def _modern(self, message: Message, peer: Peer) -> None:
         if message.method == "subscriptions/listen":
-            async with self._listeners.heard(message, peer, self._out):
-                await asyncio.Event().wait()
+            async with self._listeners.heard(message, peer, self._out) as is_heard:
+                if is_heard:
+                    await asyncio.Event().wait()
+            return
         exchange = self._answering.exchange(message, peer, Told(self._out))
         _status, body = await self._answering.answer(exchange, message.id)
         self._out.put(body)

@@ -5,13 +5,16 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from typing import Any, cast
 
+from toolgate.errors import Overloaded
 from toolgate.server.body import Receive
 from toolgate.server.mcp import own, revision, rpc, sse
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.exchange import Exchange, Peer
+from toolgate.server.mcp.faults import told
 from toolgate.server.mcp.hearing import MOST, PROMPTS, RESOURCES, UPDATED, Hearing
 from toolgate.server.mcp.rpc import Fault, Message
 from toolgate.server.mcp.task import Task
+from toolgate.server.mcp.template import MOST as MOST_URI
 
 # What is told of a list, and how a client asks for it.
 _FLAGS = {
@@ -55,11 +58,12 @@ class Listeners:
         self._tasks = answering.methods.tasks
         self._others = answering.others
         self._resources = answering.methods.resources
-        self._open: dict[sse.Stream, bytes] = {}
+        # What each ends with, and where: on standard output all have one stream.
+        self._open: dict[_Subscription, tuple[sse.Stream, bytes]] = {}
 
     def close(self) -> None:
         """Each stream ends with its answer: on purpose, and not by a broken line."""
-        for stream, answer in self._open.items():
+        for stream, answer in self._open.values():
             stream.put(answer)
             stream.close()
 
@@ -74,15 +78,14 @@ class Listeners:
                 gone.cancel()
 
     @asynccontextmanager
-    async def heard(self, message: Message, peer: Peer, stream: sse.Stream) -> AsyncGenerator[None]:
-        """As long as this is open, the stream is told."""
+    async def heard(self, message: Message, peer: Peer, stream: sse.Stream) -> AsyncGenerator[bool]:
+        """As long as this is open, the stream is told; unless it is `False`, and was answered."""
         exchange = Exchange(self._gate, peer, message.method, message.params, {})
         try:
             wanted, tasks = self._wanted(message, peer)
         except Fault as error:
-            stream.put(rpc.fault(message.id, error))
-            stream.close()
-            yield
+            _refused(stream, message.id, error)
+            yield False
             return
         heard, uris = self._honoured(wanted, exchange)
         if tasks:
@@ -102,18 +105,23 @@ class Listeners:
             if watched:
                 heard[_URIS] = [*uris, *watched]
             one.tell("subscriptions/acknowledged", {"notifications": heard})
-            leaving.callback(await self._changes.listen(peer.caller, changed, stream.close))
+            try:
+                leaving.callback(await self._changes.listen(peer, changed, stream.close))
+            except Overloaded as error:
+                _refused(stream, message.id, told(error))
+                yield False
+                return
             over = {"resultType": "complete", "_meta": one.meta}
-            self._open[stream] = rpc.result(message.id, over)
-            leaving.callback(self._open.pop, stream)
+            self._open[one] = stream, rpc.result(message.id, over)
+            leaving.callback(self._open.pop, one)
             leaving.callback(_followed(tasks, one))
-            yield
+            yield True
 
     def _wanted(self, message: Message, peer: Peer) -> tuple[dict[str, Any], list[Task]]:
         wanted: object = message.params.get("notifications")
         if not isinstance(wanted, dict):
             raise Fault(rpc.INVALID_PARAMS, "'notifications' says what is to be told.")
-        if self._changes.is_full:
+        if self._changes.is_full(peer):
             raise Fault(rpc.INTERNAL_ERROR, "Too many listen here already; try again later.")
         found = cast("dict[str, Any]", wanted)
         ids = found.get("taskIds")
@@ -147,6 +155,11 @@ class Listeners:
         return found
 
 
+def _refused(stream: sse.Stream, id_: rpc.Id, error: Fault) -> None:
+    stream.put(rpc.fault(id_, error))
+    stream.close()
+
+
 def _followed(tasks: list[Task], one: _Subscription) -> Callable[[], None]:
     """Told of from now on, until what comes back is called."""
     for task in tasks:
@@ -164,4 +177,4 @@ def _followed(tasks: list[Task], one: _Subscription) -> Callable[[], None]:
 def _uris(wanted: dict[str, Any]) -> list[str]:
     given = wanted.get(_URIS)
     asked = cast("list[Any]", given)[:MOST] if isinstance(given, list) else []
-    return list(dict.fromkeys(uri for uri in asked if type(uri) is str))
+    return list(dict.fromkeys(uri for uri in asked if type(uri) is str and len(uri) <= MOST_URI))

@@ -24,7 +24,7 @@ TOOLS = frozenset({"tools/list", "tools/call"}) | METHODS
 class Methods:
     """Answers requests that stand for themselves. Lists of tools are answered as bytes elsewhere.
 
-    `expose_tools`: without it a client can find out what there is, and call nothing.
+    `expose_tools`: without it a client can find out what there is, and nothing runs.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Methods:
         self._others = others
         self.calls = Calls(listing, seal)
         self.tasks = Tasks(self.calls, after=task_after)
-        self.resources = Resources(self.calls, others)
+        self.resources = Resources(self.calls, others, runs=expose_tools)
         prompts = Prompts(self.calls, others)
         completion = Completion(self.resources, prompts)
         self._table: Mapping[str, Method] = {

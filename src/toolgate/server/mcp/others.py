@@ -48,10 +48,11 @@ class Hears(Protocol):
 
 
 class Others:
-    """The servers that the house has been given."""
+    """The servers that the house has been given; `exposed`: whether clients have any of it."""
 
-    def __init__(self, gate: Runtime) -> None:
+    def __init__(self, gate: Runtime, *, exposed: bool = True) -> None:
         self._gate = gate
+        self._exposed = exposed
         self._known: tuple[Snapshot, tuple[_Known, ...]] | None = None
         # Those who want to know when a list has changed, and who tells it.
         self.hearings: set[Hears] = set()
@@ -60,12 +61,12 @@ class Others:
     @property
     def are_there(self) -> bool:
         """Whether there is any, be it away."""
-        return bool(self._gate.upstreams)
+        return self._exposed and bool(self._gate.upstreams)
 
     async def shares(self, caller: Caller, kind: Kind) -> list[Share]:
         """The servers whose resources, or prompts, the caller may have, by name."""
         upstreams = self._gate.upstreams
-        if not upstreams:
+        if not self.are_there:
             return []
         listed = await self._gate.gate.listing(caller)
         found: list[Share] = []

@@ -110,21 +110,24 @@ def listed(exchange: Exchange) -> list[dict[str, Any]]:
     ]
 
 
-def templates() -> list[dict[str, Any]]:
-    """What can be read once the names in it are filled in."""
+def templates(*, runs: bool = True) -> list[dict[str, Any]]:
+    """What can be read once its names are filled in. `runs`: whether a tool may run for it."""
+    mine = [{"uriTemplate": one.template, **_shown(one)} for one in OWN]
+    if not runs:
+        return mine
     about = "An output that was too large to be answered at once."
     output = {"uriTemplate": f"{OUTPUTS}{{reference}}", "name": "output", "description": about}
-    return [*({"uriTemplate": one.template, **_shown(one)} for one in OWN), output]
+    return [*mine, output]
 
 
-async def read(exchange: Exchange, uri: str) -> dict[str, Any] | None:
-    """Its contents; `None` where it is not the house's own."""
+async def read(exchange: Exchange, uri: str, *, runs: bool = True) -> dict[str, Any] | None:
+    """Its contents; `None` where it is not the house's own. `runs`: as for the templates."""
     for one in OWN:
         own = one.own(exchange)
         if own and uri == one.template.replace("{id}", own):
             raw = orjson.dumps(await one.read(exchange)).decode()
             return {"contents": [{"uri": uri, "mimeType": JSON, "text": raw}]}
-    if not uri.startswith(OUTPUTS):
+    if not runs or not uri.startswith(OUTPUTS):
         return None
     kind, held = await output(exchange, uri, uri.removeprefix(OUTPUTS))
     return {"contents": [{"uri": uri, "mimeType": kind, "text": held}]}

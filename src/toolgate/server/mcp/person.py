@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from toolgate.call import Output
-from toolgate.errors import ToolgateError
+from toolgate.errors import ApprovalDenied, ApprovalPending, CallRefused, ToolgateError
 from toolgate.executor.people.desk import MOST_SHOWN, told
 from toolgate.ledger.approval import Decider
 from toolgate.server.mcp.exchange import Exchange
@@ -37,32 +37,28 @@ async def question(exchange: Exchange, approval_id: str) -> dict[str, Any] | Non
     if "elicitation" not in exchange.peer.capabilities:
         return None
     found = await exchange.gate.approvals.find(approval_id, by=decider(exchange))
-    if found is None:
+    # Whoever could not decide it is not asked: their yes would let nothing run.
+    if found is None or not _may_decide(exchange, str(found.kind)):
         return None
     shown = told(found, whole=True)
     if shown["args_length"] > MOST_SHOWN:
         # Nobody agrees to what they could not look at.
         return None
     message = f"{shown['prompt']}\n\n{shown['tool']} {shown['args']}"
-    if not _may_decide(exchange, shown["kind"]):
-        message += (
-            f"\n\nSomebody else has to approve this: toolgate approvals approve {approval_id}. "
-            "Confirm here once that is done."
-        )
     return {"mode": "form", "message": message, "requestedSchema": _SCHEMA}
 
 
 async def decided(exchange: Exchange, approval_id: str, said: Any) -> None:
     """Put the person's word on record. What is neither yes nor no leaves it waiting."""
-    word = _word(said)
-    if word is None or not approval_id:
+    answer = word(said)
+    if answer is None or not approval_id:
         return
     desk, by = exchange.gate.approvals, decider(exchange)
     found = await desk.find(approval_id, by=by)
     if found is None or not _may_decide(exchange, str(found.kind)):
         return
     try:
-        if word:
+        if answer:
             await desk.approve(approval_id, by=by, reason="confirmed through the client")
         else:
             await desk.deny(approval_id, by=by, reason="declined through the client")
@@ -88,7 +84,23 @@ def _may_decide(exchange: Exchange, kind: str) -> bool:
     return kind == "confirmation" and bool(exchange.peer.key.user)
 
 
-def _word(said: Any) -> bool | None:
+def refusal(tool: str, said: Any, approval_id: str) -> CallRefused:
+    """Why nothing ran, after an answer that was no yes."""
+    if word(said) is False:
+        return ApprovalDenied(
+            f"The person said no to this call of {tool!r}. This request ran nothing: do without "
+            "it, or ask for something else.",
+            approval_id=approval_id,
+        )
+    return ApprovalPending(
+        f"Nobody has answered for this call of {tool!r} yet. This request ran nothing: call it "
+        f"again to be asked again, or have it decided: toolgate approvals approve {approval_id}",
+        approval_id=approval_id,
+    )
+
+
+def word(said: Any) -> bool | None:
+    """Yes, no, or neither."""
     if type(said) is not dict:
         return None
     answer = cast("Mapping[str, Any]", said)

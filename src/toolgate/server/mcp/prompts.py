@@ -13,6 +13,7 @@ from toolgate.server.mcp.paging import Item, paged
 from toolgate.server.mcp.resources import failed, unpacked, whole
 from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, mapping, text
 from toolgate.server.mcp.tools import Calls
+from toolgate.spec.names import kept
 from toolgate.upstreams.upstream import Json, Kind
 
 
@@ -69,8 +70,8 @@ class Prompts:
         for share, listed in await offered(shares, Kind.PROMPTS):
             for one in listed:
                 own = said(one, "name")
-                if own:
-                    name = f"{share.prefix}{own}"
+                name = f"{share.prefix}{own}"
+                if own and not kept(name, "mcp", share.server):
                     shown = one if name == own else {**one, "name": name}
                     found.setdefault(name, Prompt(share, own, shown))
         return found

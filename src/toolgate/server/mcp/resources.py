@@ -3,11 +3,9 @@
 All of it under the gate: what a caller may not call it cannot read either.
 """
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
-from urllib.parse import unquote
 
 import orjson
 
@@ -19,7 +17,8 @@ from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.others import Others, Share, offered, said
 from toolgate.server.mcp.own import missing
 from toolgate.server.mcp.paging import Item, paged
-from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, text
+from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, Params, text
+from toolgate.server.mcp.template import MOST, fits, matched
 from toolgate.server.mcp.tools import Calls
 from toolgate.spec.tool import Resource, ToolSpec
 from toolgate.upstreams.upstream import Json, Kind
@@ -27,21 +26,25 @@ from toolgate.upstreams.upstream import Json, Kind
 # In `_meta`: which server is meant, where two have the same URI.
 SERVER = "toolgate/server"
 # Of another server's resource, which nobody can read in pieces.
-_MOST = 16 * 1024 * 1024
-_EXPRESSION = re.compile(r"\{[^{}]*\}")
+_MOST_BYTES = 16 * 1024 * 1024
 
 
 class Resources:
-    """What can be read, and by whom."""
+    """What can be read, and by whom.
 
-    def __init__(self, calls: Calls, others: Others) -> None:
+    `runs`: whether anything may run to be read. Without it only what the house says of itself is
+    there.
+    """
+
+    def __init__(self, calls: Calls, others: Others, *, runs: bool = True) -> None:
         self._calls = calls
         self._others = others
+        self._runs = runs
 
     async def listed(self, exchange: Exchange) -> dict[str, Any]:
         """A page of what can be read as it stands."""
         mine = _first(own.listed(exchange))
-        for spec, resource in await _readable(exchange):
+        for spec, resource in await self._readable(exchange):
             if not resource.names:
                 shown = {"uri": resource.uri, **_shown(spec, resource)}
                 mine.append(Item(f"\0~{spec.name}", shown))
@@ -50,8 +53,8 @@ class Resources:
 
     async def templates(self, exchange: Exchange) -> dict[str, Any]:
         """A page of what can be read once the names in it are filled in."""
-        mine = _first(own.templates())
-        for spec, resource in await _readable(exchange):
+        mine = _first(own.templates(runs=self._runs))
+        for spec, resource in await self._readable(exchange):
             if resource.names:
                 shown = {"uriTemplate": resource.uri, **_shown(spec, resource)}
                 mine.append(Item(f"\0~{spec.name}", shown))
@@ -60,12 +63,12 @@ class Resources:
 
     async def read(self, exchange: Exchange) -> dict[str, Any]:
         """The contents of one; what the caller may not see is not there."""
-        uri = text(exchange.params, "uri")
-        found = await own.read(exchange, uri)
+        uri = _uri(exchange.params)
+        found = await own.read(exchange, uri, runs=self._runs)
         if found is not None:
             return found
-        for spec, resource in await _readable(exchange):
-            args = _matched(resource, uri)
+        for spec, resource in await self._readable(exchange):
+            args = matched(resource, uri)
             if args is not None:
                 finish = partial(_contents, uri, resource)
                 return await self._calls.standing(exchange, spec, dict(args), finish)
@@ -77,11 +80,11 @@ class Resources:
 
     async def check(self, exchange: Exchange) -> tuple[str, Share | None]:
         """A URI that this caller can read, and the server that has it, where we do not."""
-        uri = text(exchange.params, "uri")
+        uri = _uri(exchange.params)
         if uri in own.uris(exchange):
             return uri, None
-        readable = await _readable(exchange)
-        if any(_matched(resource, uri) is not None for _spec, resource in readable):
+        readable = await self._readable(exchange)
+        if any(matched(resource, uri) is not None for _spec, resource in readable):
             return uri, None
         share = await self.place(exchange, uri)
         if share is None:
@@ -94,7 +97,7 @@ class Resources:
         """The server that has it: the first by name that lists it, or whose template it fits; else
         the only one that there is for this caller.
         """
-        if uri.startswith(own.SCHEMES):
+        if uri.startswith(own.SCHEMES) or len(uri) > MOST:
             return None
         shares = await self._others.shares(exchange.peer.caller, Kind.RESOURCES)
         named = exchange.meta.get(SERVER)
@@ -105,9 +108,15 @@ class Resources:
                 if any(said(one, "uri") == uri for one in listed):
                     return share
         for share, listed in await offered(shares, Kind.TEMPLATES):
-            if any(_fits(said(one, "uriTemplate"), uri) for one in listed):
+            if any(fits(said(one, "uriTemplate"), uri) for one in listed):
                 return share
         return shares[0] if len(shares) == 1 else None
+
+    async def _readable(self, exchange: Exchange) -> list[tuple[ToolSpec, Resource]]:
+        if not self._runs:
+            return []
+        specs = await exchange.gate.gate.listing(exchange.peer.caller)
+        return [(spec, spec.resource) for spec in specs if spec.resource is not None]
 
     async def _items(
         self, exchange: Exchange, kind: Kind, name: str, mine: Sequence[Item]
@@ -128,44 +137,16 @@ def _first(shown: Sequence[Json]) -> list[Item]:
     return [Item(f"\0{number}", one) for number, one in enumerate(shown)]
 
 
-async def _readable(exchange: Exchange) -> list[tuple[ToolSpec, Resource]]:
-    specs = await exchange.gate.gate.listing(exchange.peer.caller)
-    return [(spec, spec.resource) for spec in specs if spec.resource is not None]
+def _uri(params: Params) -> str:
+    uri = text(params, "uri")
+    if len(uri) > MOST:
+        raise Fault(INVALID_PARAMS, f"'uri' has at most {MOST:,} characters.")
+    return uri
 
 
 def _shown(spec: ToolSpec, resource: Resource) -> dict[str, Any]:
     shown = {"name": spec.name, "title": spec.title, "description": spec.description}
     return shown | ({"mimeType": resource.media_type} if resource.media_type else {})
-
-
-def _matched(resource: Resource, uri: str) -> dict[str, str] | None:
-    if not resource.names:
-        return {} if uri == resource.uri else None
-    parts = re.split(r"\{[A-Za-z_][A-Za-z0-9_]*\}", resource.uri)
-    pattern = "([^/?#]+)".join(re.escape(part) for part in parts)
-    found = re.fullmatch(pattern, uri)
-    if found is None:
-        return None
-    values = (unquote(value) for value in found.groups())
-    return dict(zip(resource.names, values, strict=True))
-
-
-def _fits(template: str, uri: str) -> bool:
-    """Whether a URI can be of a template: what stands between its names is there, in order. Which
-    values they may have its server knows.
-    """
-    if template == uri:
-        return True
-    first, *rest = _EXPRESSION.split(template)
-    if not rest or not first or not uri.startswith(first):
-        return False
-    at = len(first)
-    for part in rest[:-1]:
-        found = uri.find(part, at)
-        if found < 0:
-            return False
-        at = found + len(part)
-    return len(uri) - len(rest[-1]) >= at and uri.endswith(rest[-1])
 
 
 async def _contents(
@@ -198,8 +179,11 @@ async def unpacked(exchange: Exchange, of: str, output: Output) -> Any:
     """The result; also where it was too large to be answered at once."""
     data: Any = output.data
     if type(data) is dict and "read_with" in data:
-        reference = cast("dict[str, Any]", data)["reference"]
-        _kind, raw = await own.output(exchange, of, reference, _MOST)
+        # Only ours: a provider takes the word out of what a server sends.
+        reference = cast("dict[str, Any]", data).get("reference")
+        if type(reference) is not str:
+            raise missing(exchange, of)
+        _kind, raw = await own.output(exchange, of, reference, _MOST_BYTES)
         return orjson.loads(raw)
     return cast("Any", data)
 

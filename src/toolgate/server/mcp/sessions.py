@@ -7,11 +7,13 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from typing import Any
+from weakref import WeakValueDictionary
 
 from toolgate import clock
 from toolgate.errors import Overloaded
 from toolgate.server.mcp.exchange import Peer
 from toolgate.server.mcp.hearing import Hearing
+from toolgate.server.mcp.kept import MOST_OF_KEY, MOST_OF_SESSION, Kept
 from toolgate.server.mcp.rpc import INTERNAL_ERROR, Fault, Message, Params, request
 from toolgate.server.mcp.sse import Stream
 
@@ -24,9 +26,9 @@ PATIENCE = 600.0
 
 
 class Session:
-    """One client's."""
+    """One client's. `kept` is what all sessions of its key keep together."""
 
-    def __init__(self, id_: str, peer: Peer) -> None:
+    def __init__(self, id_: str, peer: Peer, kept: Kept | None = None) -> None:
         self.id = id_
         self.peer = peer
         self.log_level = ""
@@ -38,10 +40,16 @@ class Session:
         self.running: dict[str | int, tuple[asyncio.Task[Any], bool]] = {}
         # What it hears beside its answers.
         self.beside = Stream("s")
-        self.is_heard = False
         self._streams: OrderedDict[str, Stream] = OrderedDict()
+        self._kept = Kept(MOST_OF_SESSION)
+        self._kept_of_key = Kept(MOST_OF_KEY) if kept is None else kept
         self._asked: dict[str, asyncio.Future[Any]] = {}
         self._number = 0
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether somebody reads what it hears beside its answers."""
+        return self.beside.is_read
 
     def stream(self) -> Stream:
         """A new one; of those that are over, the newest are kept for who comes back."""
@@ -51,8 +59,21 @@ class Session:
         if len(self._streams) > _MOST_STREAMS:
             over = next((one for one in self._streams.values() if one.is_closed), None)
             if over is not None:
-                del self._streams[over.id]
+                self.forget(over)
         return made
+
+    def over(self, stream: Stream) -> None:
+        """No more will come on it: it is kept, as long as there is room."""
+        stream.close()
+        if stream.id in self._streams:
+            self._kept.add(stream, self.forget, spare=True)
+            self._kept_of_key.add(stream, self.forget)
+
+    def forget(self, stream: Stream) -> None:
+        """Nobody can come back to it."""
+        self._streams.pop(stream.id, None)
+        self._kept.discard(stream)
+        self._kept_of_key.discard(stream)
 
     def find(self, stream_id: str) -> Stream | None:
         """One of its streams."""
@@ -85,8 +106,9 @@ class Session:
     def close(self) -> None:
         """Nobody will come back."""
         self.beside.close()
-        for stream in self._streams.values():
+        for stream in tuple(self._streams.values()):
             stream.close()
+            self.forget(stream)
         for one in self._asked.values():
             one.cancel()
 
@@ -97,6 +119,8 @@ class Sessions:
     def __init__(self) -> None:
         # The one that was used last stands last.
         self._all: OrderedDict[str, Session] = OrderedDict()
+        # By key, as long as it has a session.
+        self._kept: WeakValueDictionary[str, Kept] = WeakValueDictionary()
 
     def __len__(self) -> int:
         return len(self._all)
@@ -111,7 +135,8 @@ class Sessions:
                 retry_after=60,
             )
         id_ = secrets.token_urlsafe(24)
-        made = self._all[id_] = Session(id_, peer)
+        kept = self._kept.setdefault(peer.key.id, Kept(MOST_OF_KEY))
+        made = self._all[id_] = Session(id_, peer, kept)
         return made
 
     def find(self, id_: str, key_id: str) -> Session | None:

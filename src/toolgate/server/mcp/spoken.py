@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from toolgate.server.heads import Heads
 from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, Message, meta_of
 from toolgate.server.mcp.tools import KEY, SESSION, TURN_GROUP
 
@@ -13,10 +14,16 @@ _SAID: Mapping[bytes, str] = {
 }
 
 
-def heard(message: Message, headers: Mapping[bytes, bytes]) -> Message:
+def heard(message: Message, heads: Heads) -> Message:
     """The message, with what its headers say. Of two that differ nobody can tell which is meant."""
+    headers, repeated = heads
     if message.method != "tools/call" or not (_SAID.keys() & headers.keys()):
         return message
+    for header in _SAID.keys() & repeated:
+        raise Fault(
+            INVALID_PARAMS,
+            f"The header {header.decode()!r} is there twice. Nothing ran: send one.",
+        )
     said: dict[str, Any] = {
         name: headers[header].strip().decode("latin-1")
         for header, name in _SAID.items()

@@ -35,6 +35,29 @@ class Stream:
         self._kept: deque[bytes] = deque()
         self._bytes = 0
         self._news = asyncio.Event()
+        self._reader: asyncio.Event | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes it keeps."""
+        return self._bytes
+
+    @property
+    def is_read(self) -> bool:
+        """Whether somebody who came for it has not let it go yet."""
+        return self._reader is not None
+
+    def take(self) -> asyncio.Event:
+        """Read it from now on, until this is set: somebody else has come for it."""
+        if self._reader is not None:
+            self._reader.set()
+        self._reader = asyncio.Event()
+        return self._reader
+
+    def let_go(self, reader: asyncio.Event) -> None:
+        """Who took it does not read it any more."""
+        if self._reader is reader:
+            self._reader = None
 
     @property
     def count(self) -> int:

@@ -5,12 +5,14 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from toolgate.call import Caller
 from toolgate.server.mcp import revision, rpc
 from toolgate.server.mcp.answering import Answering
-from toolgate.server.mcp.exchange import Exchange, Peer
+from toolgate.server.mcp.exchange import DEAF, Exchange, Peer
 from toolgate.server.mcp.hearing import MOST, PROMPTS, RESOURCES, UPDATED, Hearing, tells
-from toolgate.server.mcp.line import LEVELS
+from toolgate.server.mcp.line import LEVELS, NEEDS
 from toolgate.server.mcp.methods import Method
 from toolgate.server.mcp.resources import Resources
 from toolgate.server.mcp.rpc import Fault, Message
@@ -19,6 +21,8 @@ from toolgate.server.mcp.sse import Stream
 from toolgate.tenancy.keys import Key
 
 _SUBSCRIBE = "resources/subscribe"
+# Of all URIs that a session has subscribed to together.
+_MOST_LETTERS = 64 * 1024
 
 
 class Talk:
@@ -41,20 +45,25 @@ class Talk:
             "instructions": revision.INSTRUCTIONS,
         }
 
-    async def answer(self, message: Message, session: Session, stream: Stream) -> bytes:
-        """The answer to a request; what is told and asked on the way goes by its stream."""
+    async def answer(self, message: Message, session: Session, stream: Stream | None) -> bytes:
+        """The answer to a request; what is told and asked on the way goes by its stream. Without
+        one nobody would hear a question, and none is asked.
+        """
         more = _of(session, self._answering.methods.resources)
         task = asyncio.current_task()
         assert task is not None and message.id is not None  # noqa: S101, PT018  both are there
+        if message.id in session.running:
+            # Of two answers under one id a client would take the first for both.
+            return rpc.fault(message.id, Fault(rpc.INVALID_REQUEST, "This id is in use already."))
         session.running[message.id] = task, self._answering.changes_nothing(message)
         try:
             exchange = Exchange(
                 self._answering.gate,
-                session.peer,
+                session.peer if stream is not None else _silent(session.peer),
                 message.method,
                 message.params,
                 rpc.meta_of(message.params),
-                Way(session, stream),
+                DEAF if stream is None else Way(session, stream),
                 session.log_level,
             )
             _status, body = await self._answering.answer(exchange, message.id, more)
@@ -96,20 +105,15 @@ class Talk:
             for uri in sorted(session.subscribed - hearing.watched):
                 tell(UPDATED, {"uri": uri})
 
-        hearing = session.hearing = Hearing(others, peer.caller, tell)
-        end = await self._answering.changes.listen(peer.caller, changed, session.beside.close)
-
-        def leave() -> None:
-            hearing.close()
-            session.hearing = None
-            end()
-
-        try:
+        with contextlib.ExitStack() as leaving:
+            hearing = Hearing(others, peer.caller, tell)
+            leaving.callback(hearing.close)
+            end = await self._answering.changes.listen(peer, changed, session.beside.close)
+            leaving.callback(end)
+            session.hearing = hearing
+            leaving.callback(_deaf, session, hearing)
             await self._again(session, hearing)
-        except BaseException:
-            leave()
-            raise
-        return leave
+            return leaving.pop_all().close
 
     async def _again(self, session: Session, hearing: Hearing) -> None:
         """What it subscribed to before it listened."""
@@ -138,6 +142,18 @@ class Way:
         return await self._session.ask(self._stream, method, params)
 
 
+def _deaf(session: Session, hearing: Hearing) -> None:
+    """It hears by this no longer; who came for it meanwhile hears by another."""
+    if session.hearing is hearing:
+        session.hearing = None
+
+
+def _silent(peer: Peer) -> Peer:
+    """Who cannot be asked anything, whatever it takes elsewhere."""
+    takes = {name: one for name, one in peer.capabilities.items() if name not in NEEDS.values()}
+    return msgspec.structs.replace(peer, capabilities=takes)
+
+
 def _of(session: Session, resources: Resources) -> dict[str, Method]:
     """The methods that only a session has."""
 
@@ -155,6 +171,11 @@ def _of(session: Session, resources: Resources) -> dict[str, Method]:
         uri, share = await resources.check(exchange)
         if len(session.subscribed) >= MOST and uri not in session.subscribed:
             raise Fault(rpc.INVALID_PARAMS, f"A session subscribes to at most {MOST} resources.")
+        letters = sum(map(len, session.subscribed | {uri}))
+        if letters > _MOST_LETTERS:
+            raise Fault(
+                rpc.INVALID_PARAMS, f"The URIs of a session have at most {_MOST_LETTERS:,} letters."
+            )
         if share is not None and not tells(share):
             raise Fault(rpc.INVALID_PARAMS, "Its server does not tell when a resource changes.")
         session.subscribed.add(uri)

@@ -34,6 +34,7 @@ class _Round(msgspec.Struct):
     key: str | None
     answers: dict[str, Any]
     approval: str = ""
+    turn: Turn | None = None
     # What an Output becomes, where it is not the result of `tools/call`.
     finish: Finish | None = None
 
@@ -49,8 +50,7 @@ class Calls:
         """The result, or what the client has to answer first."""
         (name, spec), args = self.meant(exchange), mapping(exchange.params, "arguments")
         found = self._round(exchange, name, args, spec)
-        output = await self._run(exchange, name, args, found)
-        return await self._told(exchange, name, args, found, output, spec)
+        return await self._gone_on(exchange, name, args, found, spec)
 
     async def plainly(self, exchange: Exchange, spec: ToolSpec, id_: Id) -> bytes:
         """The whole answer to a call of a pure tool that says nothing but its arguments.
@@ -81,8 +81,31 @@ class Calls:
         """
         found = self._round(exchange, spec.name, args, spec)
         found.finish = finish
-        output = await self._run(exchange, spec.name, args, found)
-        return await self._told(exchange, spec.name, args, found, output, spec)
+        return await self._gone_on(exchange, spec.name, args, found, spec)
+
+    async def _gone_on(
+        self,
+        exchange: Exchange,
+        name: str,
+        args: dict[str, Any],
+        found: _Round,
+        spec: ToolSpec | None,
+    ) -> dict[str, Any]:
+        """Run it, unless the person whom the client asked has said anything but yes."""
+        said = found.answers.get(person.NAME)
+        if said is not None and found.approval and person.word(said) is not True:
+            return await self._unwanted(exchange, name, found, said)
+        output = await self._run(exchange, name, args, found)
+        return await self._told(exchange, name, args, found, output, spec)
+
+    async def _unwanted(
+        self, exchange: Exchange, name: str, found: _Round, said: Any
+    ) -> dict[str, Any]:
+        """Nothing runs, also where somebody else agreed meanwhile. It waits on: who asks their user
+        the same again and again would never end.
+        """
+        await person.decided(exchange, found.approval, said)
+        return _refused(person.refusal(name, said, found.approval), exchange, found)
 
     async def _told(
         self,
@@ -132,16 +155,14 @@ class Calls:
         self, exchange: Exchange, name: str, args: dict[str, Any], found: _Round
     ) -> Output | ToolgateError:
         """An Output, or why nothing ran."""
-        meta = exchange.meta
         try:
-            turn = _turn(meta)
             return await exchange.gate.call(
                 name,
                 args,
                 caller=_caller(exchange),
-                turn=turn,
+                turn=found.turn,
                 idempotency_key=found.key,
-                wait_s=_seconds(meta),
+                wait_s=_seconds(exchange.meta),
                 line=ToolLine(exchange, found.answers),
             )
         except CallRefused as error:
@@ -154,16 +175,15 @@ class Calls:
         no other request with the same state can make it happen again.
         """
         params, meta = exchange.params, exchange.meta
-        key = _word(meta, KEY)
-        found = _Round(key, {})
+        found = _Round(_word(meta, KEY), {}, turn=_turn(meta))
         state = params.get("requestState")
         if state is not None:
             if type(state) is not str:
                 raise Fault(INVALID_PARAMS, "'requestState' is a text.")
             kept = self._seal.open(state, _bound(exchange, name, args))
-            found = _Round(key or kept.get("key"), kept["answers"], kept.get("approval", ""))
+            found = _joined(found, kept)
         found.answers |= answers_of(params)
-        if found.key is None and TURN_GROUP not in meta and _changes(spec):
+        if found.key is None and found.turn is None and _changes(spec):
             found.key = f"mcp.{secrets.token_urlsafe(18)}"
         return found
 
@@ -186,10 +206,8 @@ class Calls:
             again = await self._run(exchange, name, args, found)
             if isinstance(again, ToolgateError):
                 return _refused(again, exchange, found)
-            output = again
-            if not person.waits_for(output):
-                spec = exchange.gate.catalog.current.get(name)
-                return await self._finished(exchange, output, spec, found.finish)
+            spec = exchange.gate.catalog.current.get(name)
+            return await self._finished(exchange, again, spec, found.finish)
         form = await person.question(exchange, approval)
         if form is None:
             return await self._finished(exchange, output, None, found.finish)
@@ -199,6 +217,8 @@ class Calls:
             return self._ask(exchange, name, args, found, asked)
         said = await exchange.back.ask("elicitation/create", form)
         await person.decided(exchange, approval, said)
+        if person.word(said) is not True:
+            return _refused(person.refusal(name, said, approval), exchange, found)
         again = await self._run(exchange, name, args, found)
         if isinstance(again, ToolgateError):
             return _refused(again, exchange, found)
@@ -238,6 +258,8 @@ class Calls:
             "key": found.key,
             "answers": found.answers,
             "approval": found.approval,
+            "group": "" if found.turn is None else found.turn.group,
+            "turn": "" if found.turn is None else found.turn.id,
             # Another one each time.
             "round": secrets.token_hex(4),
         }
@@ -251,9 +273,31 @@ class Calls:
 _QUESTIONS = frozenset({InputNeeded.code, CannotAsk.code})
 
 
+def _joined(given: _Round, kept: Mapping[str, Any]) -> _Round:
+    """This request and the state that it goes on with: one turn and one key for all rounds of a
+    call. With another it would be another call, and could happen beside the first.
+    """
+    turn = Turn(group=kept["group"], id=kept["turn"]) if kept.get("group") else None
+    if given.turn is not None and given.turn != turn:
+        raise _strange(TURN_GROUP)
+    if given.key is not None and given.key != kept.get("key"):
+        raise _strange(KEY)
+    return _Round(kept.get("key"), kept["answers"], kept.get("approval", ""), turn)
+
+
+def _strange(name: str) -> Fault:
+    return Fault(
+        INVALID_PARAMS,
+        f"This 'requestState' is of a call with another {name!r}. Nothing ran: send what the first "
+        "request had, or begin anew without the state.",
+    )
+
+
 def _refused(error: ToolgateError, exchange: Exchange, found: _Round) -> dict[str, Any]:
     if isinstance(error, ToolNotFound):
-        raise Fault(INVALID_PARAMS, error.message)
+        # By the name that was sent: which tool a listed one stands for is for those who may see it.
+        sent = error if found.finish is not None else ToolNotFound(text(exchange.params, "name"))
+        raise Fault(INVALID_PARAMS, sent.message)
     if found.finish is not None:
         # Only the result of a tool can say it in words.
         raise Fault(INVALID_PARAMS, error.message, {"code": error.code})

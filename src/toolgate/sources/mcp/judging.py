@@ -9,6 +9,7 @@ from toolgate.sources.mcp.definition import FIELDS, fingerprint
 from toolgate.sources.mcp.overlay import Overlay
 from toolgate.sources.mcp.suspicion import shown, suspicions
 from toolgate.spec.document import MAX_BYTES, canonical
+from toolgate.spec.names import kept
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.servers import Pin, Pins
 
@@ -104,6 +105,9 @@ class Judge:
     def _refuse(self, name: str, own: str, found: Collection[str], house: House) -> None:
         if naming.is_borrowed(self._server, name):
             raise ValueError("its name belongs to another server's tools")
+        why = kept(name, specs.PROVIDER, self._server)
+        if why:
+            raise ValueError(f"its name {why}")
         if name in found:
             raise ValueError("it is listed twice")
         if name in house.taken:

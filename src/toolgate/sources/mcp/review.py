@@ -85,6 +85,9 @@ class Desk:
             raise InvalidRequest(
                 f"The settings have a server {name!r}; nothing was changed. Use another name."
             )
+        why = self._servers.admission.refusal(given)
+        if why:
+            raise InvalidRequest(f"{why} Nothing was changed.")
         await by.add_server(name, given)
         await self._servers.follow()
 

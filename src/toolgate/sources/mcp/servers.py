@@ -13,6 +13,7 @@ from toolgate.catalog.catalog import Catalog
 from toolgate.errors import CatalogError, InvalidRequest, ToolgateError
 from toolgate.settings.outward import McpServer
 from toolgate.sources.mcp import naming
+from toolgate.sources.mcp.admission import Admission
 from toolgate.sources.mcp.away import Away
 from toolgate.sources.mcp.judging import House
 from toolgate.sources.mcp.source import McpSource
@@ -57,8 +58,10 @@ class Servers:
         members: dict[str, Member],
         make: Make,
         path: Callable[[str], Path],
+        admission: Admission,
     ) -> None:
         """`members` is what the provider looks into; `make` connects one."""
+        self.admission = admission
         self.settings = settings
         self._catalog = catalog
         self._tenancy = tenancy
@@ -154,12 +157,14 @@ class Servers:
         await asyncio.gather(*(source.close() for source in sources), return_exceptions=True)
 
     async def _begun(self, name: str, settings: McpServer) -> McpSource:
+        # It may have been added while the settings still listed what it uses.
+        why = "" if name in self.settings else self.admission.refusal(settings)
         try:
-            upstream = await self._make(name, settings)
+            upstream = Away(name, why) if why else await self._make(name, settings)
         except ToolgateError as error:
             upstream = Away(name, error.message)
         member = Member(name, settings, upstream)
-        file = self._path(settings.overlay) if settings.overlay else None
+        file = self._path(settings.overlay) if settings.overlay and not why else None
         source = McpSource(
             member,
             self._tenancy,

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, cast
 
 # A description is for a model's context; what is longer hides more than it tells.
 MOST_TEXT = 8_000
+# All texts of a tool together; what has more is held for it, and so not read to its end.
+MOST_IN_ALL = 8 * MOST_TEXT
 _MOST_SHOWN = 60
 # A joiner between two of these writes a language or a picture; anywhere else it hides something.
 _JOINED = r"[\u0600-\u08ff\u0900-\u0dff\U0001f000-\U0001faff\u2600-\u27bf\ufe0f]"
@@ -25,6 +27,8 @@ def _rule(about: str, pattern: str, flags: int = re.IGNORECASE) -> Rule:
     return Rule(about, re.compile(pattern, flags))
 
 
+# Each has an end to how far it looks: no text takes longer than its length. They read a text whose
+# blanks are single, but for those that look for one character.
 RULES = (
     _rule("a terminal's escape sequences", r"\x1b|\x9b", 0),
     _rule("characters that nobody sees", r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", 0),
@@ -35,12 +39,12 @@ RULES = (
         rf"\U000e0100-\U000e01ef]|(?<!{_JOINED})[\u200c\u200d]|[\u200c\u200d](?!{_JOINED})",
         0,
     ),
-    _rule("a comment that a page would not show", r"<!--|<\s*(script|style|iframe)\b"),
+    _rule("a comment that a page would not show", r"<!--|<\s?(script|style|iframe)\b"),
     _rule(
         "markup that sets words apart for a model",
-        r"<\s*/?\s*(important|hidden|secret|system|instructions?|information|admin|critical|"
-        r"priority|assistant|im_start|\|)\s*/?>|\[\s*/?\s*(inst|important|hidden[^\]\n]{0,30}|"
-        r"[a-z ]{0,30}directive)\s*\]",
+        r"<\s?/?\s?(important|hidden|secret|system|instructions?|information|admin|critical|"
+        r"priority|assistant|im_start|\|)\s?/?>|\[\s?/?\s?(inst|important|hidden[^\]\n]{0,30}|"
+        r"[a-z ]{0,30}directive)\s?\]",
     ),
     _rule(
         "an order to disregard other instructions",
@@ -52,21 +56,21 @@ RULES = (
     _rule(
         "an order to keep something from the user",
         r"\b(do not|don't|never|without|must not|avoid)\b[^.\n]{0,40}\b(mention|tell|inform|"
-        r"notify|reveal|disclose|telling|informing|notifying|mentioning|alert|explicitly)\w*\b"
-        r"[^.\n]{0,40}\b(user|human|this|that|you|it|anyone|customer)\b|\bsilently\s+(post|send|"
+        r"notify|reveal|disclose|telling|informing|notifying|mentioning|alert|explicitly)\w{0,12}\b"
+        r"[^.\n]{0,40}\b(user|human|this|that|you|it|anyone|customer)\b|\bsilently\s(post|send|"
         r"read|copy|call|upload|forward|include)\b",
     ),
     _rule(
         "an order about what else to do",
-        r"\b(before|after|when(ever)?|while)\b[^.\n]{0,60}\b(this|any|other|solv|the) ?\w*\b"
-        r"[^\n]{0,40},?\s*(you (must|should|need to|have to)|always|please|first)\s+(first\s+)?"
+        r"\b(before|after|when(ever)?|while)\b[^.\n]{0,60}\b(this|any|other|solv|the)"
+        r"[^\n]{0,60}\b(you (must|should|need to|have to)|always|please|first)\s(first\s)?"
         r"(read|call|access|include|send|pass|do the following|execute|open|fetch|check if)\b|"
         r"\byou must (first )?(read|access|include|call|send|copy)\b|"
         r"\bimportant message from\b",
     ),
     _rule(
         "a place where secrets are kept",
-        r"(~|\$home|%userprofile%|/home/\w+|/root)[/\\]\.(ssh|aws|cursor|config|gnupg|kube|env|"
+        r"(~|\$home|%userprofile%|/home/\w{1,64}|/root)[/\\]\.(ssh|aws|cursor|config|gnupg|kube|env|"
         r"netrc|npmrc|docker)|\bid_(rsa|ed25519|ecdsa)\b|/etc/(passwd|shadow)\b|\.cursor/mcp\.json",
     ),
     _rule(
@@ -80,13 +84,17 @@ RULES = (
     _rule(
         "a role that a model is told to take",
         r"\bact as:|\byou are now\b|\bnew instructions?:|\b(developer|jailbreak|god) mode\b|"
-        r"\brevealing secrets\b|\b(the|other|all) [`'\"]?\w+[`'\"]? tool is (present|"
+        r"\brevealing secrets\b|\b(the|other|all) [`'\"]?\w{1,128}[`'\"]? tool is (present|"
         r"available)[^.\n]{0,40}\boverride\b",
     ),
 )
+_OF_CHARACTERS = 4
+_BLANKS = re.compile(r"\s+")
 # What a reader does not see as it is.
-_HIDDEN = re.compile("|".join(rule.pattern.pattern for rule in RULES[:4]))
-_ENCODED = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/]{200,}={0,2}(?![\w+/=])|(?:[0-9a-f]{2}){150,}")
+_HIDDEN = re.compile("|".join(rule.pattern.pattern for rule in RULES[:_OF_CHARACTERS]))
+_ENCODED = re.compile(
+    r"(?<![\w+/=])[A-Za-z0-9+/]{200,}+={0,2}+(?![\w+/=])|(?<![0-9a-f])[0-9a-f]{300}"
+)
 # Arguments that a tool has no use for, and whoever wants to know more of its caller has.
 _ABOUT_CALLER = re.compile(
     r"(llm|ai|assistant)_?(model_?)?name\Z|system_?prompt\Z|(chat|conversation|message)_?"
@@ -98,7 +106,16 @@ _ABOUT_CALLER = re.compile(
 def suspicions(definition: Mapping[str, Any]) -> list[str]:
     """What is suspicious about a definition as a server sent it, in words for an operator."""
     found: dict[str, None] = {}
+    left = MOST_IN_ALL
+    seen: set[tuple[str, str]] = set()
     for place, text in _texts(definition):
+        if (place, text) in seen:
+            continue
+        seen.add((place, text))
+        left -= len(text) + 1
+        if left < 0:
+            found[f"it has more than {MOST_IN_ALL:,} characters for a model"] = None
+            break
         for about in _of_text(text):
             found[f"{place}: {about}"] = None
     for name in _arguments(definition.get("inputSchema")):
@@ -126,12 +143,19 @@ def _written(text: str) -> str:
 def _of_text(text: str) -> Iterator[str]:
     if len(text) > MOST_TEXT:
         yield f"{len(text):,} characters, more than anybody reads"
-    for rule in RULES:
-        match = rule.pattern.search(text[: 4 * MOST_TEXT])
+    raw = text[:MOST_TEXT]
+    single = _BLANKS.sub(_blank, raw)
+    for number, rule in enumerate(RULES):
+        match = rule.pattern.search(raw if number < _OF_CHARACTERS else single)
         if match is not None:
             yield f"{rule.about} ({shown(match[0])!r})"
-    if _ENCODED.search(text[: 4 * MOST_TEXT]):
+    if _ENCODED.search(single):
         yield "a long run of encoded text"
+
+
+def _blank(found: re.Match[str]) -> str:
+    """One for many. A line that ends still does."""
+    return "\n" if "\n" in found[0] else " "
 
 
 def _texts(definition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

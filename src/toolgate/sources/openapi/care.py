@@ -50,6 +50,9 @@ def by_document(operation: Operation, usual: Fields, notes: Notes, *, own: bool)
             told = f"{EXTENSION}.{key} asks for less care than the method; not taken"
             notes.add(told, operation.shown)
         else:
+            if _is_weaker(key, value, usual):
+                told = f"{EXTENSION}.{key} asks for less care than the method; taken, look at it"
+                notes.add(told, operation.shown)
             found[key] = value
     return found
 

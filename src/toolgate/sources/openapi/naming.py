@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from toolgate.spec.names import MAX_LENGTH, is_name
 
-_NOT_OURS = re.compile(r"[^A-Za-z0-9_.:/-]+")
+# A colon sets apart where a tool comes from, which no document says of itself.
+_NOT_OURS = re.compile(r"[^A-Za-z0-9_./-]+")
 _NOT_A_WORD = re.compile(r"[^A-Za-z0-9]+")
 # What every model's API takes as the name of an argument.
 _NOT_AN_ARGUMENT = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -44,7 +45,7 @@ def tool_names(prefix: str) -> Callable[[str, str, str], str]:
     taken = Unique(MAX_LENGTH)
 
     def name(operation_id: str, method: str, path: str) -> str:
-        stem = _NOT_OURS.sub("_", operation_id).strip("_./:-")
+        stem = _NOT_OURS.sub("_", operation_id).strip("_./-")
         if not stem:
             words = _NOT_A_WORD.sub("_", path).strip("_")
             stem = f"{method}_{words}" if words else method

@@ -2,7 +2,7 @@
 
 import re
 from typing import Any, cast
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from toolgate.sources.openapi import older
 from toolgate.sources.openapi.opened import Opened
@@ -91,6 +91,8 @@ def base(url: str) -> str:
         raise NoServer(f"its server {shown!r} is no address such as https://HOST/PATH")
     if parts.query or parts.fragment:
         raise NoServer(f"its server {shown!r} has a query or a fragment")
+    if not {".", ".."}.isdisjoint(unquote(unquote(parts.path)).split("/")):
+        raise NoServer(f"its server {shown!r} has . or .. in its path")
     return f"{parts.scheme}://{host.lower()}{encoded(parts.path).rstrip('/')}"
 
 

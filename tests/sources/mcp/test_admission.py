@@ -1,0 +1,64 @@
+"""What servers that are added may use of this machine."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.sources.mcp.served import PLAIN, served
+from toolgate.errors import InvalidRequest
+from toolgate.settings.outward import McpServer
+from toolgate.sources.mcp.admission import Admission
+from toolgate.testing.upstream import MemoryUpstream
+
+pytestmark = pytest.mark.req("P3")
+URL, PROGRAM = {"url": "https://far.example/mcp"}, {"command": ("time",)}
+LISTED = (
+    URL,
+    PROGRAM,
+    URL | {"headers_env": {"Authorization": "LISTED"}},
+    PROGRAM | {"secrets_env": {"KEY": "LISTED"}, "readable": ("open/in",), "writable": ("open",)},
+    URL | {"overlay": "open/overlay.yaml"},
+)
+REFUSED = (
+    (URL | {"headers_env": {"Authorization": "PRIVATE"}}, "added_env"),
+    (PROGRAM | {"secrets_env": {"KEY": "PRIVATE"}}, "added_env"),
+    (PROGRAM | {"readable": ("/etc",)}, "added_roots"),
+    (PROGRAM | {"readable": ("open/../other",)}, "added_roots"),
+    (PROGRAM | {"writable": ("opened",)}, "added_roots"),
+    (URL | {"overlay": "/etc/passwd"}, "added_roots"),
+)
+
+
+def server(given: dict[str, object]) -> McpServer:
+    return McpServer.model_validate(given)
+
+
+@pytest.mark.parametrize("given", LISTED)
+def test_what_is_listed_may_be_used(given: dict[str, object], tmp_path: Path) -> None:
+    found = Admission(("LISTED",), ("open",), tmp_path.joinpath)
+    assert found.refusal(server(given)) == ""
+
+
+@pytest.mark.parametrize(("given", "write"), REFUSED)
+async def test_what_is_not_listed_is_refused_when_it_is_added(
+    given: dict[str, object], write: str, tmp_path: Path
+) -> None:
+    """Without the guard, or where the settings file has it, the same server is taken."""
+    upstreams = {"it": MemoryUpstream("it", tools=[])}
+    async with served(upstreams, {}, root=tmp_path) as house:
+        with pytest.raises(InvalidRequest, match=write):
+            await house.desk.add(house.gate.tenancy, "it", server(given))
+        assert not house.servers.sources
+        # As if it had been added while it was listed: it is not reached.
+        await house.gate.tenancy.add_server("it", server(given))
+        await house.servers.follow()
+        assert write in house.servers.sources["it"].member.upstream.problem
+    named = {"it": server(given | {"overlay": ""})}
+    async with served(upstreams, named, root=tmp_path) as house:
+        assert not house.servers.sources["it"].member.upstream.problem
+
+
+async def test_a_plain_server_is_added(tmp_path: Path) -> None:
+    async with served({"it": MemoryUpstream("it", tools=[])}, {}, root=tmp_path) as house:
+        await house.desk.add(house.gate.tenancy, "it", PLAIN)
+        assert list(house.servers.sources) == ["it"]
