@@ -17,6 +17,7 @@ from tests.providers.service import Answer, Service, answer, service
 from tests.providers.test_http_request import TRAVERSALS
 from toolgate import Toolgate
 from toolgate.call import Output
+from toolgate.errors import InvalidArguments
 from toolgate.settings.outward import HttpTools
 
 RESPONSES: dict[str, dict[str, Any]] = {
@@ -110,12 +111,21 @@ async def test_an_answer_becomes_a_value(house: House, tool: str, said: Answer, 
 @pytest.mark.req("P2")
 async def test_on_the_wire_no_argument_leads_out_of_its_place(house: House) -> None:
     house.far.say(Answer())
+    sent = 0
     for value in TRAVERSALS:
-        assert (await house.gate.call("place", {"id": value}, caller=ME)).ok
+        try:
+            output = await house.gate.call("place", {"id": value}, caller=ME)
+        except InvalidArguments:
+            # Some servers decode before they look for parts: a slash is refused.
+            continue
+        assert output.ok
+        sent += 1
         target = house.far.seen[-1].target
         assert target.startswith("/v1/users/")
         assert target.endswith("/files")
         assert target.count("/") == 4
+    assert 0 < sent < len(TRAVERSALS)
+    assert len(house.far.seen) == sent
 
 
 async def test_bytes_are_content_that_says_what_it_is(house: House) -> None:
