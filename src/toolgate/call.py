@@ -12,7 +12,7 @@ import orjson
 
 from toolgate.asked import PLAINLY, Asked, Question
 from toolgate.errors import CannotAsk, InvalidRequest
-from toolgate.identity import plain, printable, texts
+from toolgate.identity import plain, texts
 from toolgate.spec.effect import CallerKind, SideEffect
 from toolgate.spec.tool import ToolSpec
 
@@ -142,7 +142,6 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         if self.agent:
             plain("agent", self.agent)
         texts("Caller", user=self.user, persona=self.persona, session=self.session, key=self.key)
-        printable("Caller", session=self.session)
         if type(self.roles) is not tuple or any(type(role) is not str for role in self.roles):
             raise InvalidRequest("The roles of a Caller are a tuple of texts: ('finance',).")
         if len(self.roles) > _MOST_ROLES:
@@ -205,7 +204,6 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """A turn without a group would belong to every other one without."""
         texts("Turn", group=self.group, id=self.id)
-        printable("Turn", group=self.group, id=self.id)
         if not self.group:
             raise InvalidRequest("A Turn needs a group: Turn(group='t-17').")
         for name in ("has_pending_messages", "absorb_messages", "emit"):

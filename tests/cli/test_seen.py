@@ -21,6 +21,8 @@ from toolgate.cli import show
 from toolgate.cli.main import app
 from toolgate.errors import InvalidRequest
 from toolgate.executor.people.visible import visible_json
+from toolgate.server.calls import read_turn
+from toolgate.server.context import read_session
 
 pytestmark = pytest.mark.req("V5")
 # Title, clear screen, colour; reversed text; C1's own escape; a forged line; what is not there.
@@ -61,13 +63,13 @@ def test_what_can_be_seen_stays_and_json_stays_the_same(capsys: pytest.CaptureFi
 @pytest.mark.parametrize("sign", [*"\x00\x1b\n\x9b\u202e\u2028"])
 def test_a_turn_and_a_session_have_names_that_can_be_seen(sign: str) -> None:
     for wrong in (
-        lambda: Turn(group=f"g{sign}"),
-        lambda: Turn(group="g", id=sign),
-        lambda: Caller(tenant="acme", session=sign),
+        lambda: read_turn({"group": f"g{sign}"}),
+        lambda: read_turn({"group": "g", "id": sign}),
+        lambda: read_session(sign),
     ):
         with pytest.raises(InvalidRequest, match="cannot be seen"):
             wrong()
-    assert Turn(group="größe 日本 🙂", id="a b").group
+    assert read_turn({"group": "größe 日本 🙂", "id": "a b"})
 
 
 def note(text: str) -> str:
@@ -75,13 +77,8 @@ def note(text: str) -> str:
     return text
 
 
-def _anything(_of: str, **_fields: str) -> None:
-    """The guard, taken away."""
-
-
 async def _stored(root: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A record as it was kept before such names were refused."""
-    monkeypatch.setattr("toolgate.call.printable", _anything)
+    """A record as a program makes it, which no door has looked at."""
     async with open_gate(root) as gate:
         gate.add(tool(effect="irreversible")(note))
         caller = Caller(tenant="acme", agent="clerk", user=f"u{EVIL}")

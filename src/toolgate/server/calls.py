@@ -11,6 +11,7 @@ from toolgate.call import NO_CONTEXT, Caller, Context, Output, Turn
 from toolgate.errors import InvalidRequest, ToolgateError, ToolNotFound
 from toolgate.executor.bare import bare
 from toolgate.executor.recording.claim import check_wait
+from toolgate.identity import printable
 from toolgate.runtime import Runtime
 from toolgate.server.auth import stands
 from toolgate.server.context import read_context, read_session
@@ -193,5 +194,6 @@ def read_turn(given: Any) -> Turn | None:
         group, id_ = fields.get("group"), fields.get("id", "")
         known = fields.keys() <= {"group", "id"}
         if known and isinstance(group, str) and 0 < len(group) <= 256 and isinstance(id_, str):
+            printable("turn", group=group, id=id_)
             return Turn(group=group, id=id_[:256])
     raise InvalidRequest("'turn' must be {'group': TEXT, 'id': TEXT}; the group is required.")

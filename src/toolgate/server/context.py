@@ -6,6 +6,7 @@ import msgspec
 
 from toolgate.call import NO_CONTEXT, Context
 from toolgate.errors import InvalidRequest
+from toolgate.identity import printable
 from toolgate.server import fields
 from toolgate.tenancy.layer import check_selector
 
@@ -43,6 +44,7 @@ def read_session(given: Any) -> str:
         return ""
     if not isinstance(given, str) or not given or len(given) > _LONGEST_SESSION:
         raise InvalidRequest(f"'session' is a text of 1 to {_LONGEST_SESSION} characters.")
+    printable("call", session=given)
     return given
 
 

@@ -339,6 +339,8 @@ def _word(meta: Mapping[str, Any], name: str) -> str | None:
     given = meta.get(name)
     if given is None:
         return None
-    if type(given) is not str or not 0 < len(given) <= 256:
-        raise Fault(INVALID_PARAMS, f"{name!r} in '_meta' is a text of at most 256 characters.")
+    if type(given) is not str or not 0 < len(given) <= 256 or not given.isprintable():
+        raise Fault(
+            INVALID_PARAMS, f"{name!r} in '_meta' is a visible text of at most 256 characters."
+        )
     return given
