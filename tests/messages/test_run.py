@@ -38,7 +38,7 @@ async def fail() -> None:
     raise ToolError("There are only three left.", left=3)
 
 
-@tool(name="mcp:files:read", effect="pure")
+@tool(name="files:read", effect="pure")
 async def read_file(path: str) -> str:
     """Read a file."""
     return path
@@ -145,8 +145,8 @@ async def test_a_call_that_is_not_clear_never_runs_and_the_model_is_told_how_to_
 
 
 async def test_tools_are_called_by_the_names_that_the_model_was_given() -> None:
-    named = for_model("mcp:files:read")
-    assert named != "mcp:files:read"
+    named = for_model("files:read")
+    assert named != "files:read"
     [answer] = await run(openai(Call("c-1", named, {"path": "/a"})))
     assert answer["content"] == "/a"
 
