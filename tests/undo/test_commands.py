@@ -67,7 +67,8 @@ def test_what_was_done_is_listed_shown_and_taken_back(root: Path) -> None:
     assert nothing["code"] == "call_not_found"
     missing = told("ledger", "show", "call_0", code=1)["error"]
     assert missing["code"] == "call_not_found"
-    assert "`GET /v1/ledger` and `toolgate ledger list --tenant NAME`" in missing["message"]
+    assert "`toolgate ledger list --tenant NAME`" in missing["message"]
+    assert "`GET /v1/ledger`" in missing["message"]
 
 
 @pytest.mark.req("S3", "V5")
