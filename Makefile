@@ -5,9 +5,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # 0 where only what this machine has should be tested; CI sets 1.
 export TOOLGATE_REQUIRE_SERVICES ?= 0
+# Every server that a test starts would otherwise compile toolgate anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test install check services bench chaos fuzz lock docs clean
 
+# With what every built-in tool needs; `make run EXTRAS=` starts without.
+run: EXTRAS ?= tools tools-math
 run: install
 	@$(BIN)/toolgate serve
 
@@ -16,7 +20,7 @@ install: $(VENV)/.run
 	@$(if $(EXTRAS),$(PIP) install --require-hashes $(EXTRAS:%=-r requirements/%.txt))
 
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
 check: $(VENV)/.dev
 	@$(BIN)/ruff format --check --quiet .
@@ -33,6 +37,7 @@ bench: $(VENV)-bench/.done
 	@$(VENV)-bench/bin/python -m benchmarks
 
 # Kills writers and migrations, fills disks, stops servers and races revokes, over and over; CI runs each once.
+# Then what is drawn at random, with as many examples as it is meant to have (tests/thorough.py); CI draws fewer.
 ROUNDS ?= 10
 chaos: $(VENV)/.dev
 	@for round in $$(seq $(ROUNDS)); do \
@@ -45,7 +50,9 @@ chaos: $(VENV)/.dev
 	done
 	@$(ONCE) $(BIN)/python -m pytest -q -n 2 -o timeout=3600 tests/ledger/test_machine.py tests/once
 	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -o timeout=3600 tests/upstreams/test_program.py
+	@TOOLGATE_LINK_FLIPS=100000 $(BIN)/python -m pytest -q -o timeout=3600 tests/tools/test_roots.py
 	@TOOLGATE_CROSSED_CALLS=100000 $(BIN)/python -m pytest -q -o timeout=3600 tests/server/test_crossed.py
+	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -n 2 -o timeout=3600 $$(grep -rlE '@given|thorough|StateMachine' tests --include='test_*.py')
 # How long the proofs of once-only are at their longest; CI runs shorter ones.
 ONCE := TOOLGATE_CHAOS=1 TOOLGATE_ONCE_KEYS=10000 TOOLGATE_ONCE_KILLS=50 \
   TOOLGATE_ONCE_RANDOM_KILLS=300 TOOLGATE_ONCE_STALLS=500 TOOLGATE_ONCE_RESTART_SECONDS=120
@@ -67,6 +74,8 @@ lock:
 	@uv pip compile pyproject.toml $(LOCK) --extra postgres -c requirements/run.txt -o requirements/postgres.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra redis -c requirements/run.txt -o requirements/redis.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra spicedb -c requirements/run.txt -o requirements/spicedb.txt
+	@uv pip compile pyproject.toml $(LOCK) --extra tools -c requirements/run.txt -o requirements/tools.txt
+	@uv pip compile pyproject.toml $(LOCK) --extra tools-math -c requirements/run.txt -o requirements/tools-math.txt
 	@uv pip compile pyproject.toml $(LOCK) --all-extras --group dev --group frameworks --group services -c requirements/run.txt -o requirements/dev.txt
 	@uv pip compile $(LOCK) --group legacy -o requirements/legacy.txt
 	@uv pip compile $(LOCK) --group served -o requirements/served.txt

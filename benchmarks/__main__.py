@@ -21,6 +21,8 @@ EVERY = (
     "upstream",
     "overload",
     "sandbox",
+    "tools",
+    "native",
 )
 
 

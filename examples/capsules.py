@@ -3,10 +3,12 @@
 import asyncio
 
 from toolgate import Caller, Toolgate
+from toolgate.settings.settings import Settings, Tools
 
 
 async def main() -> None:
-    async with Toolgate.open() as gate:
+    settings = Settings(tools=Tools(builtin=("echo", "read_output", "timestamp")))
+    async with Toolgate.open(settings) as gate:
         # One tenant has no use for `timestamp`.
         await gate.tenancy.set_tenant_tool("other", "timestamp", enabled=False)
 

@@ -3,6 +3,7 @@
 import asyncio
 
 from toolgate import Caller, Context, Toolgate, tool
+from toolgate.settings.settings import Settings, Tools
 from toolgate.tenancy.layer import Layer, Permissions
 
 
@@ -24,7 +25,8 @@ async def send_mail(to: str) -> None:
 
 
 async def main() -> None:
-    async with Toolgate.open() as gate:
+    settings = Settings(tools=Tools(builtin=("echo",)))
+    async with Toolgate.open(settings) as gate:
         gate.add(read_report, fetch_rates, send_mail)
         operator = gate.tenancy.by("ops:ann", "quarterly review")
         await operator.set_layer("freeze", Layer(deny=("echo",), reason="not needed"))

@@ -3,6 +3,7 @@
 import asyncio
 
 from toolgate import Caller, Toolgate, ToolgateError, tool
+from toolgate.settings.settings import Settings, Tools
 
 
 @tool(effect="pure")
@@ -17,7 +18,8 @@ async def close_account(account: str) -> None:
 
 
 async def main() -> None:
-    async with Toolgate.open() as gate:
+    settings = Settings(tools=Tools(builtin=("echo",)))
+    async with Toolgate.open(settings) as gate:
         gate.add(balance, close_account)
         await gate.tenancy.activate("acme", "reader", "close_account", enabled=False)
         reader = Caller(tenant="acme", agent="reader", user="ann")

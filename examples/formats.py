@@ -5,6 +5,7 @@ import json
 from typing import Annotated, Literal
 
 from toolgate import Caller, Toolgate, Turn, tool
+from toolgate.settings.settings import Settings, Tools
 
 
 @tool(effect="pure", category="weather")
@@ -16,7 +17,8 @@ async def forecast(
 
 
 async def main() -> None:
-    async with Toolgate.open() as gate:
+    settings = Settings(tools=Tools(builtin=("echo",)))
+    async with Toolgate.open(settings) as gate:
         gate.add(forecast)
         box = gate.toolbox(Caller(tenant="acme", agent="guide"), turn=Turn(group="t-1"))
         first = next(one for one in box.tools("openai") if one["function"]["name"] == "forecast")

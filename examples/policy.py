@@ -46,5 +46,5 @@ async def main(settings: Path) -> None:
 
 with tempfile.TemporaryDirectory() as folder:
     file = Path(folder, "toolgate.toml")
-    file.write_text(f'[policy]\npath = "{POLICIES}"\n', "utf-8")
+    file.write_text(f'[tools]\nbuiltin = []\n[policy]\npath = "{POLICIES}"\n', "utf-8")
     asyncio.run(main(file))

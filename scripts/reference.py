@@ -8,6 +8,7 @@ Generated pages stand whole; examples stand in hand-written pages between marker
 """
 
 import inspect
+import itertools
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -39,7 +40,7 @@ from toolgate.spec.fields import FIELDS
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.toolbox import Toolbox
-from toolgate.tools.table import IMPLEMENTED, default_catalog
+from toolgate.tools.table import table
 
 ROOMS: dict[str, type] = {
     "gate.tenancy": Tenancy,
@@ -260,17 +261,18 @@ def built_in_tools() -> str:
     """The default catalog."""
     lines = [f"# Built-in tools\n\n{_NOTE}"]
     lines.append(
-        "The default catalog is seeded at the first start. A tool whose implementation is not part "
-        "of this version is shown as unusable and cannot be called.\n\n"
-        "| tool | what it does | effect | arguments | here |\n|---|---|---|---|---|\n"
+        "They are in the catalog from the first start; `[tools] builtin` says which. One that "
+        "lacks its extra is shown as unusable, with the line that installs it. A category's page "
+        "has each tool's arguments, and calls with their answers.\n"
     )
-    for seed in default_catalog():
-        tool = seed.definition
-        names = ", ".join(f"`{name}`" for name in tool["input_schema"]["properties"]) or "none"
-        here = "yes" if tool["name"] in IMPLEMENTED else "not yet"
-        lines.append(
-            f"| `{tool['name']}` | {tool['description']} | {tool['effect']} | {names} | {here} |\n"
-        )
+    rows = sorted(table().values(), key=lambda row: (row.category, row.name))
+    for category, some in itertools.groupby(rows, lambda row: row.category):
+        lines.append(f"\n## [{category}](tools/{category}.md)\n\n")
+        lines.append("| tool | what it does | effect | extra |\n|---|---|---|---|\n")
+        for row in some:
+            tool = row.definition
+            extra = f"`{row.extra}`" if row.extra else "-"
+            lines.append(f"| `{row.name}` | {tool['description']} | {tool['effect']} | {extra} |\n")
     return "".join(lines)
 
 

@@ -1,13 +1,16 @@
 """What every test can ask for."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests import memory
 from tests.house import open_gate
 from tests.servers import sandboxes
+from tests.servers.process import ROOT
+from tests.thorough import some
 from toolgate import Toolgate
 
 pytest_plugins = ["tests.servers.fixtures"]
@@ -15,8 +18,19 @@ pytest_plugins = ["tests.servers.fixtures"]
 sandboxes.on_path()
 
 # How long an example takes depends on who else uses the machine.
-settings.register_profile("house", deadline=None)
+settings.register_profile("house", deadline=None, max_examples=some(40, 100))
 settings.load_profile("house")
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Path]:
+    """A folder of the test's own, in memory where that changes nothing."""
+    area = request.path.relative_to(ROOT / "tests").parts[0]
+    if area in memory.AREAS and memory.has_room():
+        with memory.folder() as made:
+            yield made
+    else:
+        yield tmp_path
 
 
 @pytest.fixture

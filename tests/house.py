@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, closing
 from pathlib import Path
 from typing import Any
 
+from tests.blank import put_blank
 from toolgate import Caller, Extension, Toolgate
 from toolgate.executor.provider import Provider
 from toolgate.net.guard import Guard
@@ -28,6 +29,7 @@ def open_gate(
 ) -> AbstractAsyncContextManager[Toolgate]:
     toolbox = ToolboxSettings(default_timeout=default_timeout)
     settings = Settings(root=root, toolbox=toolbox)
+    put_blank(root / STORE)
     return Toolgate.open(settings, extensions=extensions, providers=providers)
 
 

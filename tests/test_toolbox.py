@@ -42,9 +42,8 @@ async def test_a_call_takes_our_name_and_the_one_a_model_was_given(gate: Toolgat
     gate.add(read_invoice)
     box = gate.toolbox(ME, turn=Turn(group="t-1"))
     theirs = for_model("billing:invoices/read")
-    [offered] = [
-        one["function"]["name"] for one in box.tools("openai") if "invoice" in str(one["function"])
-    ]
+    names = [one["function"]["name"] for one in box.tools("openai")]
+    [offered] = [name for name in names if "invoices" in name]
     assert offered == theirs != "billing:invoices/read"
     for name in ("billing:invoices/read", theirs):
         assert (await box.call(name, {"number": 7})).data == 7
@@ -89,7 +88,7 @@ async def test_three_tiers_and_what_is_between_them(gate: Toolgate) -> None:
     await gate.tenancy.set_tenant_tool("acme", "timestamp", enabled=False)
     await gate.tenancy.activate("acme", "billing", "echo", enabled=False)
     box = gate.toolbox(ME)
-    assert len(gate.catalog.current.specs) == 20
+    assert {"echo", "timestamp"} <= gate.catalog.current.specs.keys()
     assert (box.is_tenant_available("echo"), box.is_available("echo")) == (True, False)
     assert (box.is_tenant_available("timestamp"), box.is_available("timestamp")) == (False, False)
     assert not box.is_tenant_available("nothing")

@@ -33,17 +33,17 @@ __version__ = "0.1.0"
 # Loaded at first use: `toolgate --help` does not pay for a database driver.
 _HOMES = {
     "Call": "toolgate.call",
-    "CallRefused": "toolgate.errors",
+    "CallRefused": "toolgate.refusal",
     "Caller": "toolgate.call",
     "Context": "toolgate.call",
     "Extension": "toolgate.executor.extension",
     "Output": "toolgate.call",
     "Priority": "toolgate.executor.extension",
     "Question": "toolgate.asked",
-    "ToolError": "toolgate.errors",
+    "ToolError": "toolgate.failure",
     "ToolSpec": "toolgate.spec.tool",
     "Toolgate": "toolgate.bootstrap",
-    "ToolgateError": "toolgate.errors",
+    "ToolgateError": "toolgate.trouble",
     "Turn": "toolgate.call",
     "tool": "toolgate.spec.function",
 }

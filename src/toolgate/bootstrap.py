@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
-from toolgate import configuration, recording, upkeep, watching, wiring
+from toolgate import configuration, furnishing, recording, upkeep, watching, wiring
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.source import Source
 from toolgate.errors import CatalogError, SettingsInvalid
@@ -23,6 +23,7 @@ from toolgate.gate.gate import Gate
 from toolgate.gate.policy import HISTORY
 from toolgate.kinds import Kinds
 from toolgate.net.address import without_user
+from toolgate.plugins.provider import PluginProvider
 from toolgate.providers.http.provider import HttpProvider
 from toolgate.providers.mcp import McpProvider
 from toolgate.providers.python import PythonProvider
@@ -46,7 +47,7 @@ from toolgate.store.sqlite import Sqlite
 from toolgate.store.trail import TableTrail
 from toolgate.tenancy.audit import Trail
 from toolgate.tenancy.tenancy import Tenancy
-from toolgate.tools.table import default_catalog, functions
+from toolgate.tools.table import table
 from toolgate.upstreams.member import Member
 from toolgate.watching import Watched
 
@@ -72,15 +73,20 @@ class Toolgate(Runtime):
         extensions: Sequence[Extension] = (),
         providers: Mapping[str, Provider] | None = None,
         servers: bool = True,
+        scheduled: bool = True,
     ) -> AsyncGenerator[Self]:
         """Open on a settings file, or on embedded defaults; closing writes what waits.
 
         `servers`: whether MCP servers are reached; without, their tools are listed as last agreed.
+        `scheduled`: whether what agents have scheduled is run here.
         """
         if not isinstance(settings, Settings):
             settings = configuration.load(settings)
         async with AsyncExitStack() as stack:
-            yield await _assembled(cls, settings, extensions, providers or {}, stack, reach=servers)
+            house = await _assembled(
+                cls, settings, extensions, providers or {}, stack, reach=servers, keep=scheduled
+            )
+            yield house
 
     @staticmethod
     def connect(
@@ -105,6 +111,7 @@ async def _assembled(
     stack: AsyncExitStack,
     *,
     reach: bool,
+    keep: bool,
 ) -> T:
     database = connect(settings)
     stack.push_async_callback(database.close)
@@ -116,12 +123,23 @@ async def _assembled(
     journal, outputs, publisher = kept.journal, kept.outputs, kept.publisher
     limits = wiring.limits(settings, database, journal.owner, lambda: tenancy.world, stack)
     redactor = Redactor(known_secrets(settings, os.environ))
-    # The gate comes later: it is asked when a tool runs.
-    own = functions(outputs, lambda caller, tool: gate.view(caller, tool))  # noqa: PLW0108
-    python = PythonProvider(own, concurrency=settings.limits.concurrency)
-    stack.callback(python.close)
-    http = HttpProvider(settings.providers.http, client, output_limit=settings.toolbox.output_limit)
-    stack.push_async_callback(http.close)
+    kinds = Kinds(settings)
+    stack.push_async_callback(kinds.close)
+    own = furnishing.builtin(
+        settings,
+        kinds,
+        client,
+        kept,
+        # The gate and the house come later: they are asked when a tool runs.
+        furnishing.Later(
+            may=lambda: gate.view,
+            perform=lambda: house.call,
+            tell=lambda: people.bus.publish,
+            reload_plugins=lambda: plugins.desk.reload_changed(),  # noqa: PLW0108  it is not yet
+        ),
+        stack,
+    )
+    python, others = _providers(settings, client, stack)
     people = People(
         kept.approvals,
         decide=lambda: gate.decide,
@@ -154,10 +172,8 @@ async def _assembled(
         *extensions,
     )
     members: dict[str, Member] = {}
-    kinds = Kinds(settings)
-    stack.push_async_callback(kinds.close)
     executor = Executor(
-        {"python": python, "http": http, "mcp": McpProvider(members), **providers},
+        {**others, "builtin": own, "mcp": McpProvider(members), **providers},
         chain,
         default_timeout=settings.toolbox.default_timeout,
         redactor=redactor,
@@ -166,7 +182,7 @@ async def _assembled(
     stack.push_async_callback(executor.close)
 
     stored = CatalogTable(database)
-    await stored.seed([Row(seed.definition, seed.source) for seed in default_catalog()])
+    await stored.seed([Row(row.seed, row.source) for row in table().values()])
     catalog = Catalog(
         [
             DatabaseSource(stored, builtin=settings.tools.builtin),
@@ -191,6 +207,7 @@ async def _assembled(
         check=wiring.check(settings, modules),
     )
     await tenancy.refresh()
+    plugins = await wiring.plugins(settings, catalog, tenancy, stack)
     policy = await wiring.policy(settings, modules, tenancy, client, stack)
 
     upkeep.keep_doing(tenancy.uses.keep_writing(), stack)
@@ -245,14 +262,31 @@ async def _assembled(
             settings,
             catalog,
             tenancy,
-            wiring.Outside(client, kinds.sandbox, members, redactor, reach=reach),
+            wiring.Outside(client, kinds.sandbox, members, redactor, plugins.keeper, reach=reach),
             stack,
         ),
+        plugins=plugins.desk,
     )
     # The last to begin is the first to end: nothing is taken over once the house closes.
     house.recovery.start()
     stack.push_async_callback(house.recovery.close)
+    if keep:
+        furnishing.keep_appointments(own, stack)
     return house
+
+
+def _providers(
+    settings: Settings, client: "HttpClient", stack: AsyncExitStack
+) -> tuple[PythonProvider, dict[str, Provider]]:
+    """What runs the functions that a program adds; and by kind, what runs in this process."""
+    concurrency = settings.limits.concurrency
+    python = PythonProvider(concurrency=concurrency)
+    plugin = PluginProvider(concurrency=concurrency)
+    stack.callback(python.close)
+    stack.callback(plugin.close)
+    http = HttpProvider(settings.providers.http, client, output_limit=settings.toolbox.output_limit)
+    stack.push_async_callback(http.close)
+    return python, {"python": python, "plugin": plugin, "http": http}
 
 
 async def store_state(settings: Settings) -> Literal["current", "empty", "old"]:
@@ -274,7 +308,7 @@ def read_tool_file(path: Path, shown: str) -> list[ToolSpec]:
 
 def names_in_files(settings: Settings) -> set[str]:
     """The tools that are built in or in files that can be read; nothing is opened for that."""
-    found = {str(seed.definition["name"]) for seed in default_catalog()}
+    found = set(table())
     for path in (path for glob in settings.tools.files for path in settings.root.glob(glob)):
         with contextlib.suppress(CatalogError):
             found.update(spec.name for spec in read_file(path, path.name))

@@ -27,10 +27,7 @@ _SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 # What commands read beside the settings: where a server is, and its key.
 ELSEWHERE = frozenset({"TOOLGATE_URL", "TOOLGATE_KEY"})
 # Announced, and refused until it does something: a key that is silently ignored is a lie.
-LATER = frozenset({"queue", "learning"}) | {
-    ("tools", "plugins"),
-    ("tools", "roots"),
-}
+LATER: frozenset[str | tuple[str, ...]] = frozenset({"queue", "learning"})
 
 
 class Problem(NamedTuple):
@@ -249,6 +246,8 @@ def _invalid(error: Any, places: _Places) -> Problem:
     given = error["input"]
     # An address can hold a password, above all one that is written wrongly.
     secret = path[-1].startswith("url") or (isinstance(given, str) and "://" in given)
+    # So can what stands where the name of a variable should.
+    secret = secret or any(part.endswith("_env") for part in path)
     value = "" if secret or isinstance(given, dict) else f" (it is {given!r})"
     return Problem(places(path), f"{shown}: {message[:1].lower()}{message[1:]}{value}")
 

@@ -15,11 +15,13 @@ from toolgate.net.address import authorization, shown, without_user
 from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
 from toolgate.settings.settings import Settings
-from toolgate.sources.openapi import reading
-from toolgate.sources.openapi.care import Overlay, Unfit, overlay
+from toolgate.sources.openapi import overlay, reading
 from toolgate.sources.openapi.naming import slug
 from toolgate.sources.openapi.opened import MAX_BYTES, Opened, open_document, refused
-from toolgate.sources.openapi.reading import Options, Progress
+from toolgate.sources.openapi.options import Options
+from toolgate.sources.openapi.overlay import NOTHING, Overlay
+from toolgate.sources.openapi.reading import Progress
+from toolgate.sources.openapi.remembered import KEY, Remembered, recalled
 from toolgate.sources.openapi.report import Imported, Note, Secret, Skipped
 from toolgate.sources.openapi.selection import Selection
 from toolgate.sources.openapi.source import OpenApiSource
@@ -30,12 +32,14 @@ from toolgate.text.document import MAX_BYTES as MAX_FILE
 from toolgate.text.document import read
 from toolgate.text.refusal import Refusal
 
-__all__ = ["Imported", "Note", "Options", "Progress", "Secret", "Selection", "Skipped", "Written",
-           "fetched", "imported", "overlay_in", "specs_in", "written"]  # fmt: skip
+__all__ = ["SUFFIX", "Imported", "Note", "Options", "Progress", "Remembered", "Secret",
+           "Selection", "Skipped", "Written", "fetched", "imported", "is_address", "kept_address",
+           "overlay_in", "remembered_in", "specs_in", "written"]  # fmt: skip
 SUFFIX = ".openapi"
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _SECONDS = 60.0
 _REDIRECTS = 3
+_MOST_TOLD = 5
 
 
 class Fetched(NamedTuple):
@@ -55,7 +59,7 @@ class Written(NamedTuple):
 
 async def fetched(settings: Settings, where: str) -> Fetched:
     """The document in a file or behind an address."""
-    if not _ADDRESS.match(where):
+    if not is_address(where):
         return await asyncio.to_thread(_from_file, Path(where))
     url, client = without_user(where), HttpClient(Guard(settings.net.allow))
     headers = {"Accept": "application/json, application/yaml, */*;q=0.5", **authorization(where)}
@@ -75,7 +79,7 @@ def sources(settings: Settings, client: HttpClient) -> list[Source]:
     """The documents that the settings name."""
     found: list[Source] = []
     for name, one in settings.tools.openapi.items():
-        is_far = _ADDRESS.match(one.document)
+        is_far = is_address(one.document)
         selection = Selection(
             tags=one.tags,
             paths=one.paths,
@@ -88,11 +92,13 @@ def sources(settings: Settings, client: HttpClient) -> list[Source]:
             prefix=one.prefix,
             server=one.server,
             client_id=one.client_id,
+            auth=one.auth,
             selection=selection,
         )
+        word = settings.path(one.overlay) if one.overlay else None
         place = one.document if is_far else settings.path(one.document)
         reach = client.named(without_user(one.document)) if is_far else client
-        found.append(OpenApiSource(place, options, reach, label=name))
+        found.append(OpenApiSource(place, options, reach, label=name, word=word))
     return found
 
 
@@ -109,45 +115,67 @@ def imported(
     document: Fetched,
     options: Options,
     *,
-    overlay: Overlay | None = None,
+    overlay: Overlay = NOTHING,
     progress: Progress | None = None,
 ) -> Imported:
-    """The tools of a document, and a report."""
+    """The tools of a document, and a report; `InvalidRequest` where what is chosen is not there."""
     opened: Opened = open_document(document.raw, file=document.file)
-    return reading.read(opened, options, file=document.file, overlay=overlay, progress=progress)
+    found = reading.read(opened, options, file=document.file, overlay=overlay, progress=progress)
+    if found.unknown:
+        raise InvalidRequest(" ".join(found.unknown[:_MOST_TOLD]))
+    return found
 
 
 def overlay_in(path: Path) -> Overlay:
     """An operator's word on tools, out of a file."""
     try:
-        return overlay(read(path.read_bytes()).value)
+        raw = path.read_bytes()
     except OSError as error:
         raise InvalidRequest(f"{path} cannot be read ({error.strerror}).") from None
-    except Refusal as problem:
-        raise refused(path.name, problem.message, problem.write, problem.line) from None
-    except Unfit as problem:
-        raise refused(path.name, str(problem), "See the page on importing.") from None
+    return overlay.read(raw, file=path.name)
 
 
-def written(found: Imported, *, name: str, where: str) -> Written:
+def remembered_in(path: Path, *, shown: str) -> Remembered | None:
+    """How a tool file was imported, if it is there and says so."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InvalidRequest(f"{shown} cannot be read ({error.strerror}).") from None
+    return recalled(parse(raw, file=shown).value, file=shown)
+
+
+def is_address(where: str) -> bool:
+    """Whether it is no file."""
+    return _ADDRESS.match(where) is not None
+
+
+def kept_address(where: str) -> str:
+    """An address as a file may keep it; nothing where it can hold a secret."""
+    return where if where == without_user(where) and "?" not in where else ""
+
+
+def written(found: Imported, how: Remembered, *, where: str) -> Written:
     """The tool file of an import: YAML where it is small enough for that, else JSON."""
-    stem = (slug(name) or slug(found.title) or "openapi") + SUFFIX
-    document: dict[str, Any] = {"tools": list(found.tools)}
-    head = f"# Tools of {found.title or where}, imported from {where}.\n"
-    head += "# Import it again to update this file; what you change here is lost then.\n"
+    stem = slug(found.name) or "openapi"
+    document: dict[str, Any] = {KEY: how.written(), "tools": list(found.tools)}
+    head = f"# Tools of {found.title or where}. What you change here is lost when they are\n"
+    head += f"# imported again: toolgate tools import openapi --again {stem}\n"
     text = _as_yaml(document, head)
     if text is not None:
-        return Written(f"{stem}.yaml", text)
+        return Written(f"{stem}{SUFFIX}.yaml", text)
     # A line a tool: what changes can be seen, and it stays small.
     lines = b",\n".join(orjson.dumps(tool) for tool in found.tools)
-    text = b'{"tools": [\n' + lines + b"\n]}\n"
+    made = orjson.dumps({KEY: document[KEY]})[:-1]
+    text = made + b',\n"tools": [\n' + lines + b"\n]}\n"
     if len(text) > MAX_FILE:
         raise refused(
             where,
             f"makes a tool file of {len(text):,} bytes; at most {MAX_FILE:,} are read",
             "Choose fewer operations: --tag, --path, --method, --operation.",
         )
-    return Written(f"{stem}.json", text)
+    return Written(f"{stem}{SUFFIX}.json", text)
 
 
 def specs_in(file: Written, place: str) -> list[ToolSpec]:

@@ -14,6 +14,7 @@ from toolgate.providers.shell.provider import Chosen, ShellProvider
 from toolgate.settings.settings import Settings
 from toolgate.sources.composio import ComposioSource
 from toolgate.spec.tool import ToolSpec
+from toolgate.tools.code.interpreter import own_code
 
 
 class Kinds:
@@ -26,7 +27,9 @@ class Kinds:
         named = settings.providers.composio
         key = os.environ.get(named.api_key_env, "") if named.api_key_env else ""
         self._actions = Client(key, named.url) if key else None
-        self._composio = ComposioProvider(self._actions, key=key, pattern=named.entity)
+        self._composio = ComposioProvider(
+            self._actions, key=key, pattern=named.entity, variable=named.api_key_env
+        )
 
     def find(self, kind: str) -> Provider | None:
         """What runs tools of this kind, or nothing."""
@@ -35,10 +38,10 @@ class Kinds:
 
     def sources(self) -> list[Source]:
         """Tools that come with a kind."""
-        toolkits = self._settings.providers.composio.toolkits
-        if self._actions is None or not toolkits:
+        named = self._settings.providers.composio
+        if not named.toolkits or not named.api_key_env:
             return []
-        return [ComposioSource(self._actions, toolkits)]
+        return [ComposioSource(self._actions, named.toolkits, variable=named.api_key_env)]
 
     async def prepare(self, specs: Iterable[ToolSpec]) -> None:
         """Find out what these tools need, before it is asked whether they can be used."""
@@ -52,8 +55,8 @@ class Kinds:
 
         return await chosen(
             self._settings.sandbox,
-            protected=tuple(map(str, _definitions(self._settings))),
-            hidden=tuple(map(str, _store(self._settings))),
+            protected=tuple(map(str, definitions(self._settings))),
+            hidden=tuple(map(str, stored(self._settings))),
             guard=Guard(self._settings.net.allow),
         )
 
@@ -64,18 +67,29 @@ class Kinds:
 
 
 def _around(settings: Settings) -> Surroundings:
-    return Surroundings(root=settings.root, own=_definitions(settings), secret=_store(settings))
+    return Surroundings(
+        root=settings.root,
+        own=definitions(settings),
+        secret=stored(settings),
+        readable=settings.sandbox.readable,
+        is_here=settings.sandbox.kind != "container",
+    )
 
 
-def _definitions(settings: Settings) -> tuple[Path, ...]:
-    """Where settings, tools and policies are written: who changes them says what is allowed."""
+def definitions(settings: Settings) -> tuple[Path, ...]:
+    """Where settings, tools and policies are written, and our own code beside them: who changes
+    them says what is allowed.
+    """
     folders = {PurePath(glob).parts[0] for glob in settings.tools.files if "/" in glob}
     named = (name for name in folders if not set("*?[") & set(name))
-    paths = (*named, settings.policy.path, "toolgate.toml")
-    return tuple(settings.path(path) for path in paths if path)
+    plugins = (*settings.tools.plugins, settings.plugins.settings)
+    paths = (*named, *plugins, settings.policy.path, "toolgate.toml")
+    home = settings.root.absolute()
+    code = (Path(place) for place in own_code() if Path(place).is_relative_to(home))
+    return (*(settings.path(path) for path in paths if path), *code)
 
 
-def _store(settings: Settings) -> tuple[Path, ...]:
+def stored(settings: Settings) -> tuple[Path, ...]:
     """The file of the store, and the folder that is made for it."""
     url = settings.store.url
     if not url.startswith("sqlite:///") or url.endswith(":memory:"):

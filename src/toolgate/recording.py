@@ -21,6 +21,7 @@ from toolgate.store.journal import TableJournal
 from toolgate.store.ledger import TableLedger
 from toolgate.store.outbox import TableOutbox
 from toolgate.store.outputs import TableOutputs
+from toolgate.store.shelf import TableShelf
 
 
 class Records(NamedTuple):
@@ -32,6 +33,7 @@ class Records(NamedTuple):
     history: TableHistory
     outputs: TableOutputs
     approvals: TableApprovals
+    shelf: TableShelf
     publisher: Publisher | None
 
 
@@ -57,7 +59,16 @@ def records(
     stack.push_async_callback(outputs.close)
     approvals = TableApprovals(database, outbox=outbox)
     publisher = _publisher(settings, database, client)
-    return Records(journal, ledger, decisions, history, outputs, approvals, publisher)
+    return Records(
+        journal=journal,
+        ledger=ledger,
+        decisions=decisions,
+        history=history,
+        outputs=outputs,
+        approvals=approvals,
+        shelf=TableShelf(database),
+        publisher=publisher,
+    )
 
 
 def _publisher(settings: Settings, database: Database, client: HttpClient) -> Publisher | None:

@@ -10,6 +10,7 @@ import msgspec
 from toolgate.asked import PLAINLY, Asked, Line
 from toolgate.call import Caller, Grant, Output, Turn
 from toolgate.catalog.catalog import Catalog
+from toolgate.catalog.plugins import NoPlugins, Plugins
 from toolgate.crash import crash_here
 from toolgate.errors import CallNotFound, InvalidRequest, PolicyUnavailable
 from toolgate.executor.aftercare.probing import Probing
@@ -80,6 +81,7 @@ class Runtime:
         secret: bytes = b"",
         upstreams: Mapping[str, Upstream] = _NO_UPSTREAMS,
         servers: Review | None = None,
+        plugins: Plugins | None = None,
     ) -> None:
         """`secret`: what the doors sign by, the same on every node. `upstreams`: the MCP servers
         whose resources and prompts the doors pass on.
@@ -87,6 +89,8 @@ class Runtime:
         self.secret = secret
         self.upstreams = upstreams
         self._servers = servers
+        # For operators, and for who changes them while the house is open.
+        self.plugins: Plugins = plugins or NoPlugins()
         self.catalog = catalog
         self.tenancy = tenancy
         self.gate = gate

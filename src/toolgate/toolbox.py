@@ -19,6 +19,8 @@ from toolgate.spec.effect import Effect
 from toolgate.spec.export import export
 from toolgate.spec.tool import ToolSpec
 
+_RULES = "behaviour_rules"
+
 
 class Run(Protocol):
     """How a call is made."""
@@ -108,6 +110,23 @@ class Toolbox:
     def tools(self, format: str = "toolgate") -> Any:  # noqa: A002
         """What the agent may call: openai, responses, anthropic, mcp, prompt or toolgate."""
         return export(self._view.listing(), format)
+
+    async def prompt(self) -> str:
+        """What belongs in a system prompt: the tools, and the rules that the agent keeps to.
+
+        The rules are those of `behaviour_adjustment`; an agent that may not read them has none.
+        """
+        seen = await self._sight.look()
+        tools = export(seen.listing(), "prompt")
+        if seen.get(_RULES) is None:
+            return tools
+        given: Any = await self._run(_RULES, {}, caller=self._caller, turn=None)
+        told: Any = given.data if isinstance(given, Output) else given
+        if not told or not told["rules"]:
+            return tools
+        # Each on a line of its own: no rule looks like another part of the prompt.
+        rules = [" ".join(str(rule["text"]).split()) for rule in told["rules"]]
+        return "\n".join([tools, "", "Rules that you keep to:", *(f"- {rule}" for rule in rules)])
 
     async def call(
         self,

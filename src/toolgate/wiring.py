@@ -26,12 +26,13 @@ from toolgate.ledger.owner import Owner
 from toolgate.net.address import without_user
 from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
+from toolgate.plugins.desk import Desk as PluginDesk
+from toolgate.plugins.keeper import Keeper as Plugins
 from toolgate.sandbox.sandbox import Sandbox
 from toolgate.settings.outward import McpServer
 from toolgate.settings.secrets import known_secrets
 from toolgate.settings.settings import Settings
 from toolgate.sources.mcp.admission import Admission
-from toolgate.sources.mcp.away import Away
 from toolgate.sources.mcp.review import Desk
 from toolgate.sources.mcp.servers import Servers
 from toolgate.spec.redactor import Redactor
@@ -208,13 +209,21 @@ def limits(
     )
 
 
+class Plugged(NamedTuple):
+    """What keeps the plugins, and what operators see of them."""
+
+    keeper: Plugins
+    desk: PluginDesk
+
+
 class Outside(NamedTuple):
-    """How servers are reached; `reach`: whether they are at all."""
+    """How servers are reached; `reach`: whether they are at all. `plugins` bring some."""
 
     client: HttpClient
     sandbox: Callable[[], Awaitable[Sandbox]]
     members: dict[str, Member]
     redactor: Redactor
+    plugins: Plugins
     reach: bool = True
 
 
@@ -229,8 +238,6 @@ async def servers(
 
     async def make(name: str, given: McpServer) -> Upstream:
         outside.redactor.learn(known_secrets(given, os.environ))
-        if not outside.reach:
-            return Away(name, "this command asks no servers.")
         from toolgate.sandbox.choosing import Refusing  # noqa: PLC0415  only where one is used
         from toolgate.upstreams.dialing import connected  # noqa: PLC0415  as above
 
@@ -257,12 +264,37 @@ async def servers(
         members=outside.members,
         make=make,
         path=settings.path,
-        admission=Admission(mcp.added_env, mcp.added_roots, settings.path),
+        admission=Admission(
+            mcp.added_env, mcp.added_roots, mcp.added_hosts, settings.path, outside.client.guard
+        ),
+        asks=outside.reach,
+        beside=outside.plugins.servers,
     )
     stack.push_async_callback(found.close)
     await found.follow()
+    outside.plugins.on_servers = found.follow
     upkeep.keep_doing(found.run(), stack)
     return Desk(found, tenancy)
+
+
+async def plugins(
+    settings: Settings, catalog: Catalog, tenancy: Tenancy, stack: AsyncExitStack
+) -> Plugged:
+    """The plugins in their folders. One that is wrong stops no start."""
+    given = settings.plugins
+    keeper = Plugins(
+        [settings.path(one) for one in settings.tools.plugins],
+        catalog,
+        tenancy,
+        settings=settings.path(given.settings),
+        data=settings.path(given.data),
+        trusted=given.trusted,
+    )
+    stack.callback(keeper.close)
+    await keeper.look()
+    if given.refresh:
+        upkeep.keep_doing(keeper.run(given.refresh), stack)
+    return Plugged(keeper, PluginDesk(keeper, tenancy))
 
 
 def _rates(settings: Settings, stack: AsyncExitStack) -> Rates | None:

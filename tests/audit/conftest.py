@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.servers.postgres import Postgres as Server
-from tests.store.places import FILE, POSTGRES, fresh_url, open_at
+from tests.store.lent import lent_url
+from tests.store.places import FILE, POSTGRES, open_at
 from toolgate import clock
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
@@ -69,7 +70,7 @@ async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerat
         url = f"sqlite:///{tmp_path / 'toolgate.db'}"
         if request.param == POSTGRES:
             server: Server = request.getfixturevalue("postgres")
-            url = await stack.enter_async_context(fresh_url(server))
+            url = await stack.enter_async_context(lent_url(server))
         database = open_at(url)
         stack.push_async_callback(database.close)
         await migrate(database)

@@ -14,7 +14,9 @@ from sqlalchemy import Connection
 from tests.audit.conftest import entry
 from tests.audit.test_chain import tamper, verified
 from tests.servers.postgres import Postgres as Server
-from tests.store.places import FILE, POSTGRES, fresh_url
+from tests.store.lent import lent_url
+from tests.store.places import FILE, POSTGRES
+from tests.thorough import some
 from toolgate import Caller, ToolError, Toolgate, Turn, tool
 from toolgate.bootstrap import connect
 from toolgate.errors import ApprovalDenied, InvalidRequest
@@ -31,6 +33,7 @@ from toolgate.store.trail import TableTrail
 from toolgate.tenancy.audit import Proof
 
 pytestmark = pytest.mark.req("O2")
+MANY = some(5_000, 20_000)
 ME = Caller(tenant="acme", agent="billing", user="ann")
 TURN = Turn(group="t1")
 
@@ -97,7 +100,7 @@ async def lived(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
         store = Store()
         if request.param == POSTGRES:
             server: Server = request.getfixturevalue("postgres")
-            store = Store(url=await stack.enter_async_context(fresh_url(server)))
+            store = Store(url=await stack.enter_async_context(lent_url(server)))
         settings = Settings(root=tmp_path, store=store, toolbox=Toolbox(lease=60))
         async with Toolgate.open(settings) as gate:
             await live(gate)
@@ -262,8 +265,8 @@ async def test_a_proof_about_nobody_is_refused(lived: Database) -> None:
         await verified(lived, tenant="acmee")
 
 
-async def test_twenty_thousand_calls_are_proven_in_a_few_seconds(opened: Database) -> None:
-    done = [entry(f"call_{number:05}", effect=Effect.IRREVERSIBLE) for number in range(20_000)]
+async def test_twenty_thousand_calls_would_be_proven_in_a_few_seconds(opened: Database) -> None:
+    done = [entry(f"call_{number:05}", effect=Effect.IRREVERSIBLE) for number in range(MANY)]
 
     def work(connection: Connection) -> None:
         rows = [dict(zip(COLUMNS, row_of(one), strict=True)) for one in done]
@@ -275,5 +278,5 @@ async def test_twenty_thousand_calls_are_proven_in_a_few_seconds(opened: Databas
     await trail.anchors()
     began = time.process_time()
     found = await trail.verify()
-    assert (found.holds, found.records) == (True, 20_000)
-    assert time.process_time() - began < 10
+    assert (found.holds, found.records) == (True, MANY)
+    assert time.process_time() - began < 10 * MANY / 20_000

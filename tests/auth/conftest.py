@@ -11,7 +11,7 @@ from joserfc.jwk import RSAKey
 from tests.auth.issuer import AUDIENCE, Issuer, issuing, rsa
 from tests.house import open_gate
 from toolgate import Toolgate
-from toolgate.errors import Unauthenticated
+from toolgate.errors import InsufficientScope, Unauthenticated
 from toolgate.server.auth import Door
 from toolgate.server.tokens import Tokens, accepted
 from toolgate.settings.auth import Auth
@@ -28,7 +28,7 @@ class Entrance(NamedTuple):
         """Who is let in with this; nobody is `None`."""
         try:
             return await self.door.verified(f"Bearer {token}".encode())
-        except Unauthenticated:
+        except (InsufficientScope, Unauthenticated):
             return None
 
 

@@ -43,6 +43,7 @@ async def served(root: Path, key: RSAKey, before: str = "") -> AsyncGenerator[Pl
         admin = await gate.tenancy.add_key(Role.ADMIN, tenant="acme")
     async with issuing(key) as issuer:
         scopes = 'required_scope = "gate:use"\napprover_scope = "gate:approve"\n'
+        scopes += 'operator_scope = "gate:operate"\n'
         said = f'[auth]\nissuer = "{issuer.url}"\naudience = "{AUDIENCE}"\n{scopes}'
         (root / "toolgate.toml").write_text(said, "utf-8")
         starting = asyncio.to_thread(Serving, root, "--config", "toolgate.toml", before=before)
@@ -88,7 +89,6 @@ async def test_whoever_is_not_let_in_is_told_where_to_get_a_token(
             token(place, aud="x"),
             token(place, exp=1),
             token(place, tenant="nobody"),
-            token(place, scope="other"),
             "tg_agent_none",
             "a.b.c",
             None,
@@ -98,6 +98,22 @@ async def test_whoever_is_not_let_in_is_told_where_to_get_a_token(
         told += [await place.ask("POST", "/mcp", one, body={}) for one in wrong]
         challenge = f'Bearer resource_metadata="{url}{WELL_KNOWN}", scope="gate:use"'
         assert {(one.status, one.headers["www-authenticate"]) for one in told} == {(401, challenge)}
+        await _lacking_a_scope(place, f'resource_metadata="{url}{WELL_KNOWN}"')
+        numbers = (await place.ask("GET", "/metrics")).text
+        counted = dict(
+            line.removeprefix('toolgate_auth_refused_total{reason="').split('"} ')
+            for line in numbers.splitlines()
+            if line.startswith("toolgate_auth_refused_total{")
+        )
+        assert counted == {
+            "token_audience": "2",
+            "token_time": "2",
+            "token_holder": "2",
+            "token_scope": "2",
+            "token_unreadable": "2",
+            "unknown_key": "2",
+            "no_key": "2",
+        }
         for path in ("", "/mcp"):
             found = await place.ask("GET", WELL_KNOWN + path)
             assert (found.status, found.headers["content-type"]) == (200, "application/json")
@@ -106,9 +122,28 @@ async def test_whoever_is_not_let_in_is_told_where_to_get_a_token(
                 "authorization_servers": [place.issuer.url],
                 "bearer_methods_supported": ["header"],
                 "resource_name": "toolgate",
-                "scopes_supported": ["gate:use", "gate:approve"],
+                "scopes_supported": ["gate:use", "gate:operate", "gate:approve"],
             }
         is_problem(await place.ask("POST", WELL_KNOWN), 405, "method_not_allowed")
+
+
+async def _lacking_a_scope(place: Place, where: str) -> None:
+    """A valid token is told which scope it lacks: for the door, and for an address behind it."""
+    error = 'Bearer error="insufficient_scope", scope='
+    poor = token(place, scope="other")
+    rest = await place.ask("GET", "/v1/tools", poor)
+    is_problem(rest, 403, "insufficient_scope")
+    mcp = await place.ask("POST", "/mcp", poor, body={})
+    assert (mcp.status, mcp.body["error"]["data"]) == (403, {"code": "insufficient_scope"})
+    told = {one.headers["www-authenticate"] for one in (rest, mcp)}
+    assert told == {f'{error}"gate:use", {where}'}
+    more = await place.ask("GET", "/v1/admin/calls", token(place))
+    is_problem(more, 403, "permission_denied")
+    assert more.headers["www-authenticate"] == f'{error}"gate:use gate:operate", {where}'
+    # Nothing makes a token an admin's here, and a key of ours has no scopes.
+    for path, one in (("/v1/admin/keys", token(place)),):
+        shut = await place.ask("GET", path, one)
+        assert (shut.status, "www-authenticate" in shut.headers) == (403, False), path
 
 
 async def waited(place: Place, root: Path) -> Answer:

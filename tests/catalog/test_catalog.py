@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from toolgate.catalog.catalog import Catalog
 from toolgate.errors import CatalogError, InvalidSpecs, NameClash, SourceUnavailable
 from toolgate.spec.reader import read_tool
-from toolgate.spec.tool import Origin, ToolSpec
+from toolgate.spec.tool import BUILT_IN, Origin, ToolSpec
 
 
 class Shelf:
@@ -263,3 +264,22 @@ async def test_a_name_that_is_kept_for_others_is_refused_whoever_brings_it(name:
         spec(name)
     own = ToolSpec(name="mcp:good:fine", description="Its own.", origin=Origin("mcp", "good"))
     assert "mcp:good:fine" in catalog().put("part", [own]).specs
+
+
+@pytest.mark.req("C2")
+async def test_what_an_operator_writes_stands_in_the_place_of_a_built_in_tool() -> None:
+    def own(kind: str, where: str) -> ToolSpec:
+        return msgspec.structs.replace(spec("read_file"), origin=Origin(kind, where))
+
+    built_in = own("toolgate", BUILT_IN)
+    for kind in ("file", "mcp", "python"):
+        for first, second in ((built_in, own(kind, "mine")), (own(kind, "mine"), built_in)):
+            whole = catalog()
+            whole.put("one", [first])
+            whole.put("two", [second])
+            assert whole.current.specs["read_file"].origin.kind == kind
+    whole = catalog()
+    whole.put("one", [built_in])
+    for kind in ("http", "openapi"):
+        with pytest.raises(NameClash):
+            whole.put("two", [own(kind, "elsewhere")])

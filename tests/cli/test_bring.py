@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run, as_json, write_tools
+from toolgate.tools.table import table
 
 pytestmark = pytest.mark.req("C1", "V5")
 ONE = "tools: [{name: one, config: {builtin: echo}, effect: pure}]\n"
@@ -30,7 +31,6 @@ def test_a_file_is_taken_and_its_tools_are_there(run: Run, tmp_path: Path) -> No
     ("text", "name", "code", "told"),
     [
         ("tools: [{name: x, efect: pure}]", "mine.yaml", "invalid_specs", "tools/mine.yaml:1"),
-        (ONE.replace("one", "echo"), "mine.yaml", "name_clash", "echo"),
         (ONE.replace("one", "there"), "mine.yaml", "name_clash", "there"),
         (ONE, "mine.txt", "invalid_request", "tools/*.yaml"),
     ],
@@ -66,7 +66,8 @@ def test_no_link_is_written_through(run: Run, tmp_path: Path) -> None:
 
 def test_reload_says_what_there_is_or_what_is_wrong(run: Run, tmp_path: Path) -> None:
     told = run("tools", "reload")
-    assert (told.exit_code, "Every source was read again: 20 tools." in told.stdout) == (0, True)
+    assert told.exit_code == 0
+    assert f"Every source was read again: {len(table())} tools." in told.stdout
     write_tools(tmp_path, "tools: [{name: x, efect: pure}]")
     found = run("tools", "reload")
     assert (found.exit_code, "tools/mine.yaml:1" in found.stderr) == (1, True)

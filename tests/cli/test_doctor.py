@@ -11,6 +11,7 @@ from tests.servers.opa import Opa
 from tests.servers.redis import Redis
 from tests.servers.spicedb import SpiceDB
 from toolgate.cli.around import skew
+from toolgate.sandbox import choosing
 
 BESIDE = ["open files", "disk", "sandbox", "relations", "cache", "events", "telemetry", "auth"]
 BROKEN = "package toolgate\n\ndeny contains if {\n"
@@ -74,6 +75,58 @@ def test_a_server_that_is_away_is_found(run: Run, tmp_path: Path, when: str) -> 
     found = bad(run)
     assert found.keys() == {"cache"}
     assert found["cache"].startswith("redis: ")
+
+
+@pytest.mark.req("P3", "V5")
+def test_each_mcp_server_is_asked_and_what_is_wrong_is_told(run: Run, tmp_path: Path) -> None:
+    """One program, one address, one whose overlay has a typo, one that is switched off."""
+    (tmp_path / "wrong.yaml").write_text("tools: {one: {efect: pure}}", "utf-8")
+    settings(
+        tmp_path,
+        f"""\
+[mcp.servers.program]
+command = ["no-such-program"]
+[mcp.servers.address]
+url = "http://{NOBODY}/mcp"
+[mcp.servers.typo]
+url = "http://{NOBODY}/mcp"
+overlay = "wrong.yaml"
+[mcp.servers.off]
+command = ["no-such-program"]
+enabled = false
+""",
+    )
+    told = as_json(run("doctor", "--json"))
+    found = {one["says"].partition(":")[0]: one for one in told if one["part"] == "mcp server"}
+    assert found.keys() == {"program", "address", "typo"}
+    assert not any(one["fine"] for one in found.values())
+    assert "the connection is refused" in found["address"]["says"]
+    assert "Check its url" in found["address"]["says"]
+    assert "wrong.yaml:1: one.efect is no field" in found["typo"]["says"]
+    assert "asks no servers" not in str(told)
+    assert all(one["fine"] for one in told if one["part"] == "source"), "each is told once"
+    again = run("tools", "reload").stdout
+    assert "mcp server typo (none of its tools are there): its overlay cannot be used" in again
+    assert "mcp server address" not in again, "nobody asked it"
+
+
+@pytest.mark.req("P3", "V5")
+def test_no_sandbox_is_fine_only_where_nothing_runs_in_one(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("bubblewrap", "gvisor"):
+        monkeypatch.setitem(choosing.TRIED, (name, "", ""), "it is not here")
+    told = {one["part"]: one for one in as_json(run("doctor", "--json"))}
+    assert told["sandbox"]["fine"]
+    assert told["sandbox"]["says"].startswith("none, and nothing here needs one yet.")
+    settings(tmp_path, '[mcp.servers.program]\ncommand = ["no-such-program"]\n')
+    found = bad(run)
+    assert found["sandbox"].startswith("program cannot run. No sandbox holds")
+    assert "No sandbox holds" in found["mcp server"]
+    settings(tmp_path, "")
+    config = "{argv: [echo, hi]}"
+    write_tools(tmp_path, f"tools: [{{name: hi, provider: shell, effect: pure, config: {config}}}]")
+    assert bad(run)["sandbox"].startswith("hi cannot run. No sandbox holds")
 
 
 @pytest.mark.req("G7")

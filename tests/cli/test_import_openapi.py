@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run, as_json
+from tests.cli.conftest import Run, as_json, write_tools
 from toolgate.text import yaml_text
 
 pytestmark = pytest.mark.req("P2", "C2", "V5")
@@ -113,9 +113,9 @@ def test_an_overlay_a_prefix_and_a_server_are_taken(run: Run, tmp_path: Path, sh
         (["openapi", "shop.yaml", "--method", "BREW"], 2, "no method"),
         (["shop.yaml", "--prefix", "x"], 2, "go with a document"),
         (["openapi", "nowhere.yaml"], 1, "cannot be read"),
-        (["openapi", "shop.yaml", "--tag", "none"], 1, "Nothing of the document"),
+        (["openapi", "shop.yaml", "--tag", "none"], 1, "No operation has the tag"),
         (["openapi", "shop.yaml", "--server", "ftp://x"], 1, "is no address"),
-        (["openapi", "shop.yaml", "--overlay", "shop.yaml"], 1, "has to be tools"),
+        (["openapi", "shop.yaml", "--overlay", "shop.yaml"], 1, "shop.yaml:1: has another shape"),
         (["openapi", "broken.yaml"], 1, "broken.yaml:2: is not YAML"),
         (["openapi", "http://127.0.0.1:9/openapi.json"], 1, "[net] allow"),
     ],
@@ -133,8 +133,9 @@ def test_what_cannot_be_done_is_told_and_nothing_is_written(
 def test_a_clash_of_names_is_told_before_anything_is_written(
     run: Run, tmp_path: Path, shop: Path
 ) -> None:
-    shop.write_text(DOCUMENT.replace("listItems", "echo"), "utf-8")
+    shop.write_text(DOCUMENT.replace("listItems", "taken"), "utf-8")
+    write_tools(tmp_path, "tools: [{name: taken, config: {builtin: timestamp}}]")
     found = run("tools", "import", "openapi", shop.name)
     assert (found.exit_code, found.stderr.startswith("name_clash: ")) == (1, True)
-    assert not (tmp_path / "tools").exists()
+    assert [path.name for path in (tmp_path / "tools").iterdir()] == ["mine.yaml"]
     assert run("tools", "import", "openapi", shop.name, "--prefix", "my_").exit_code == 0

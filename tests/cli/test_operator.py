@@ -20,8 +20,6 @@ AWAY = '[tools]\nurls = ["http://127.0.0.1:1/tools.json"]\n'
 
 @pytest.mark.req("V5")
 def test_doctor_finds_tools_of_ones_own_that_cannot_run(run: Run, tmp_path: Path) -> None:
-    run("tools", "list")
-    assert "17 built-ins not part of this version" in run("doctor").stdout
     write_tools(tmp_path, BROKEN)
     told = run("doctor", "--json")
     assert told.exit_code == 1
@@ -111,13 +109,14 @@ def test_a_misspelt_tool_is_told_the_nearest_one(run: Run, command: str) -> None
 
 
 @pytest.mark.req("G6")
-def test_a_call_of_a_hidden_tool_says_where_the_reason_is(run: Run) -> None:
-    hidden = ["call", "memory_load", "--args", '{"query": "x"}']
+def test_a_call_of_a_hidden_tool_says_where_the_reason_is(run: Run, tmp_path: Path) -> None:
+    write_tools(tmp_path, "tools: [{name: hidden, config: {module: nowhere, function: f}}]")
+    hidden = ["call", "hidden"]
     told = run(*hidden, "--agent", "billing")
     caller, hint = told.stderr.splitlines()
-    assert "memory_load" in caller
+    assert "hidden" in caller
     assert "in the catalog" not in caller, "the caller's own sentence stays as it is"
-    assert hint == "`toolgate explain memory_load --agent billing` says why."
+    assert hint == "`toolgate explain hidden --agent billing` says why."
     assert run(*hint.split("`")[1].split()[1:]).exit_code == 1
     assert as_json(run(*hidden, "--json"))["error"]["code"] == "tool_not_found"
     missing = run("call", "ehco").stderr.splitlines()[1]

@@ -91,7 +91,6 @@ def test_a_misspelt_command_is_told_the_nearest_one(run: Run, typed: str, meant:
     ("arguments", "code"),
     [
         (["call", "no_such_tool"], "tool_not_found"),
-        (["call", "memory_load", "--args", '{"query": "x"}'], "tool_not_found"),
         (["call", "echo"], "invalid_arguments"),
         (["call", "echo", "--args", '{"text": 3}'], "invalid_arguments"),
         (["tools", "show", "no_such_tool"], "tool_not_found"),

@@ -71,7 +71,9 @@ def test_bytes_that_are_no_text_do_not_end_in_a_trace(tmp_path: Path) -> None:
 @pytest.mark.req("V5")
 def test_a_terminal_gets_a_table_and_the_state_in_colour(tmp_path: Path) -> None:
     write_tools(
-        tmp_path, "tools: [{name: marked, config: {builtin: timestamp}, description: '[b]x'}]"
+        tmp_path,
+        "tools: [{name: marked, config: {builtin: timestamp}, description: '[b]x'},"
+        " {name: nowhere, config: {module: nowhere_to_be_found, function: f}}]",
     )
     run("tools", "disable", "timestamp", cwd=tmp_path)
     text = on_a_terminal("tools", "list", cwd=tmp_path)

@@ -41,13 +41,14 @@ def test_a_bad_file_does_not_block_the_switch(run: Run, tmp_path: Path, bad: str
 
 
 @pytest.mark.req("V5")
-def test_enable_says_that_a_tool_still_cannot_run(run: Run) -> None:
-    told = run("tools", "enable", "memory_load").stdout.splitlines()
+def test_enable_says_that_a_tool_still_cannot_run(run: Run, tmp_path: Path) -> None:
+    write_tools(tmp_path, "tools: [{name: away, config: {builtin: from_a_later_version}}]")
+    told = run("tools", "enable", "away").stdout.splitlines()
     assert told == [
-        "memory_load is on for everyone.",
+        "away is on for everyone.",
         "It still cannot run: its implementation is not part of this version.",
     ]
-    assert run("tools", "disable", "memory_load").stdout.count("\n") == 1
+    assert run("tools", "disable", "away").stdout.count("\n") == 1
 
 
 @pytest.mark.req("V5", "G6")

@@ -6,24 +6,31 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run, as_json
+from tests.cli.conftest import Run, as_json, write_tools
 from tests.house import STORE
+from toolgate.tools.table import table
+
+FEW = '["echo", "read_output", "timestamp"]'
 
 
 @pytest.mark.req("V5")
-def test_tools_list_is_plain_text_in_a_pipe(run: Run) -> None:
+def test_tools_list_is_plain_text_in_a_pipe(run: Run, tmp_path: Path) -> None:
+    write_tools(
+        tmp_path, "tools: [{name: away, category: mine, config: {module: nowhere, function: f}}]"
+    )
     result = run("tools", "list")
     assert result.exit_code == 0
     header, *rows = result.stdout.splitlines()
     assert header.split() == ["name", "category", "effect", "state", "reason", "description"]
-    assert len(rows) == 20
+    assert len(rows) == len(table()) + 1
     assert "\x1b" not in result.stdout
     states = {row.split()[0]: row.split()[3] for row in rows}
-    assert (states["echo"], states["memory_load"]) == ("on", "unusable")
+    assert (states["echo"], states["away"]) == ("on", "unusable")
 
 
 @pytest.mark.req("V5", "C4")
-def test_tools_list_for_an_agent_is_what_it_may_call(run: Run) -> None:
+def test_tools_list_for_an_agent_is_what_it_may_call(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "toolgate.toml").write_text(f"[tools]\nbuiltin = {FEW}\n", "utf-8")
     run("tools", "disable", "echo")
     run("tools", "enable", "echo", "--tenant", "acme")
     run("agents", "set", "intern", "--tenant", "acme")
@@ -79,7 +86,8 @@ def test_switching_off_and_on_keeps_what_an_agent_has_to_ask_for(run: Run, tmp_p
 
 @pytest.mark.req("V5", "C3")
 @pytest.mark.parametrize("format_", ["openai", "anthropic", "mcp", "toolgate", "prompt"])
-def test_export_speaks_every_format(run: Run, format_: str) -> None:
+def test_export_speaks_every_format(run: Run, tmp_path: Path, format_: str) -> None:
+    (tmp_path / "toolgate.toml").write_text(f"[tools]\nbuiltin = {FEW}\n", "utf-8")
     told = as_json(run("tools", "export", "--format", format_, "--json"))
     assert "echo" in str(told)
     assert "builtin" not in str(told)

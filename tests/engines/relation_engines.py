@@ -10,7 +10,8 @@ from sqlalchemy import Connection
 
 from tests.servers.postgres import Postgres as PostgresServer
 from tests.servers.spicedb import SpiceDB as SpiceServer
-from tests.store.places import FILE, POSTGRES, fresh_url, open_at
+from tests.store.lent import lent_url
+from tests.store.places import FILE, POSTGRES, open_at
 from toolgate import clock
 from toolgate.call import Caller
 from toolgate.engines.spicedb import SpiceDB
@@ -107,7 +108,7 @@ async def open_engine(
         url = f"sqlite:///{folder / 'toolgate.db'}"
         if place == POSTGRES:
             postgres: PostgresServer = request.getfixturevalue("postgres")
-            url = await stack.enter_async_context(fresh_url(postgres))
+            url = await stack.enter_async_context(lent_url(postgres))
         database = open_at(url)
         stack.push_async_callback(database.close)
         await database.write(tables.relations.create)

@@ -13,6 +13,7 @@ from tests.engines.questions import asked, listed, tool
 from tests.engines.test_rego import CALLERS, DATA, EXTRA, PURE, TOOLS
 from tests.house import HERE
 from tests.servers.opa import Opa as Server
+from tests.thorough import some
 from toolgate.breaker import Limits
 from toolgate.call import Action, Caller
 from toolgate.engines.guard import Guarded
@@ -264,7 +265,7 @@ async def test_a_path_with_the_name_in_it_would_ask_something_else(
 
 
 @pytest.mark.req("G7")
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=some(30, 100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=DATA, extra=EXTRA, caller=CALLERS, tools=TOOLS)
 def test_both_engines_decide_alike(
     opa: Server, data: dict[str, Any], extra: dict[str, str], caller: Caller, tools: list[ToolSpec]

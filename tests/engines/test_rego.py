@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engines.questions import asked, listed, tool
+from tests.thorough import some
 from toolgate.call import Action, Caller
 from toolgate.engines.modules import build
 from toolgate.engines.rego import Rego
@@ -140,7 +141,7 @@ TOOLS = st.lists(
 
 
 @pytest.mark.req("G1", "G3")
-@settings(max_examples=100)
+@settings(max_examples=some(40, 100))
 @given(data=DATA, extra=EXTRA, caller=CALLERS, tools=TOOLS)
 def test_a_list_is_exactly_what_may_be_called(
     data: dict[str, Any], extra: dict[str, str], caller: Caller, tools: list[ToolSpec]

@@ -15,6 +15,7 @@ from tests.engines.relation_engines import (
     open_engine,
     parsed,
 )
+from tests.thorough import some
 from toolgate.call import Caller
 from toolgate.tenancy.relation import MOST_MEMBERSHIPS, SCHEMA, Relation
 
@@ -307,7 +308,7 @@ def relations(draw: st.DrawFn) -> Relation:
     return Relation(kind, name, relation, subject, other, inner)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=some(10, 25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(relations(), max_size=14, unique=True))
 async def test_every_engine_agrees_with_the_model_and_a_list_with_its_parts(
     engine: Engine, given_: list[Relation]

@@ -8,7 +8,8 @@ import pytest
 
 from tests.engines.relation_engines import InTables, parsed
 from tests.servers.postgres import Postgres as Server
-from tests.store.places import FILE, SHARED, fresh_url, open_at
+from tests.store.lent import lent_url
+from tests.store.places import FILE, SHARED, open_at
 from toolgate.call import Caller
 from toolgate.errors import RelationsUnavailable
 from toolgate.store import tables
@@ -24,7 +25,7 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGener
         url = f"sqlite:///{tmp_path / 'toolgate.db'}"
         if request.param != FILE:
             server: Server = request.getfixturevalue("postgres")
-            url = await stack.enter_async_context(fresh_url(server))
+            url = await stack.enter_async_context(lent_url(server))
         opened = open_at(url)
         stack.push_async_callback(opened.close)
         await opened.write(tables.relations.create)

@@ -68,7 +68,6 @@ async def test_a_parameter_of_the_type_call_is_given_and_never_asked_for(gate: T
         ("{module: [1], function: f}", "names no module and function"),
         ("{module: builtins, function: dict}", "is a class"),
         ("{module: builtins, function: min}", "does not say which arguments"),
-        ("{builtin: no_such}", "not part of this version"),
     ],
 )
 async def test_a_function_that_is_not_there_makes_one_tool_unusable_and_no_other(

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.servers.postgres import Postgres as Server
-from tests.store.places import FILE, fresh_url
+from tests.store.lent import lent_url
+from tests.store.places import FILE
 from toolgate import Call, Extension, Priority, Toolgate, tool, upkeep
 from toolgate.settings.settings import Settings, Store
 
@@ -74,7 +75,7 @@ async def opened(
         url = f"sqlite:///{root / 'toolgate.db'}"
         if place != FILE:
             server: Server = request.getfixturevalue("postgres")
-            url = await stack.enter_async_context(fresh_url(server))
+            url = await stack.enter_async_context(lent_url(server))
         settings, between = Settings(root=root, store=Store(url=url)), Between()
         here = await stack.enter_async_context(Toolgate.open(settings, extensions=(between,)))
         there = await stack.enter_async_context(Toolgate.open(settings))

@@ -11,7 +11,8 @@ import pytest
 from tests.gate.unguarded import begun_in_any_world
 from tests.house import ME
 from tests.servers.postgres import Postgres as Server
-from tests.store.places import FILE, SHARED, fresh_url
+from tests.store.lent import lent_url
+from tests.store.places import FILE, SHARED
 from toolgate import Call, Caller, Extension, Priority, Toolgate, Turn, tool
 from toolgate.call import Event
 from toolgate.errors import PolicyUnavailable, ToolNotFound
@@ -75,7 +76,7 @@ async def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
         url = f"sqlite:///{tmp_path / 'toolgate.db'}"
         if request.param != FILE:
             server: Server = request.getfixturevalue("postgres")
-            url = await stack.enter_async_context(fresh_url(server))
+            url = await stack.enter_async_context(lent_url(server))
         settings, between = Settings(root=tmp_path, store=Store(url=url)), Between()
         here = await stack.enter_async_context(Toolgate.open(settings, extensions=(between,)))
         there = await stack.enter_async_context(Toolgate.open(settings))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.gate import random_worlds as any_
 from tests.gate.random_worlds import CALLERS, NAMES, make, opened, uncached
+from tests.thorough import some
 from toolgate.call import Caller, Context
 from toolgate.errors import CallRefused, ToolNotFound
 from toolgate.gate.asking import Rules
@@ -26,7 +27,7 @@ from toolgate.tenancy.changes import (
 )
 from toolgate.tenancy.layer import roles_of
 
-fewer = settings(max_examples=50)
+fewer = settings(max_examples=some(20, 50))
 callers = st.sampled_from(CALLERS)
 
 
@@ -128,7 +129,7 @@ narrowing = st.one_of(
 
 
 @pytest.mark.req("G1", "G3", "G4", "G5")
-@settings(max_examples=100)
+@settings(max_examples=some(30, 100))
 @given(any_.worlds, narrowing)
 def test_what_takes_away_never_adds_a_tool_to_anyone(world: list[Change], narrower: Change) -> None:
     async def hold() -> None:
@@ -157,7 +158,7 @@ def _roles_are_known(house: Runtime, caller: Caller) -> bool:
 
 
 @pytest.mark.req("G4")
-@settings(max_examples=100)
+@settings(max_examples=some(30, 100))
 @given(any_.worlds, callers, any_.steps, any_.steps, st.booleans(), st.booleans())
 def test_a_task_and_a_delegation_only_take_away(
     world: list[Change],
@@ -190,7 +191,7 @@ def test_a_task_and_a_delegation_only_take_away(
 
 
 @pytest.mark.req("G1", "G6", "G8")
-@settings(max_examples=25)
+@settings(max_examples=some(10, 25))
 @given(st.lists(st.one_of(any_.changes, st.sampled_from(["swap", "shrink"])), max_size=12))
 def test_after_any_changes_the_cache_answers_like_a_gate_that_has_none(
     steps: list[Change | str],

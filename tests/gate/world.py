@@ -11,7 +11,7 @@ from toolgate.spec.tool import Origin
 from toolgate.tenancy.capsule import NO_OVERRIDES, Mode
 from toolgate.tenancy.tenancy import Tenancy
 
-_ECHO = {"module": "toolgate.tools.executor.echo", "function": "echo"}
+_ECHO = {"builtin": "echo"}
 _TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 ARGS = {"text": "hello"}
 NO_CODE = "no_code"

@@ -31,7 +31,7 @@ from toolgate.ledger.state import LAST, OPEN, State
 
 pytestmark = pytest.mark.req("S2", "S3", "S4", "S6")
 LONG = "TOOLGATE_CHAOS" in os.environ
-EXAMPLES, STEPS = (5_000, 80) if LONG else (200, 40)
+EXAMPLES, STEPS = (5_000, 80) if LONG else (60, 40)
 fates: st.SearchStrategy[Fate] = st.sampled_from(["told", "told", "told", "lost", "undone"])
 keys = st.sampled_from("abcd")
 digests = st.sampled_from(["same", "same", "same", "other"])

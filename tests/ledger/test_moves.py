@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.store.entries import entry
+from tests.thorough import some
 from toolgate.ledger.journal import Journal
 from toolgate.ledger.state import MOVES, State
 from toolgate.store.journal import TableJournal
@@ -51,7 +52,9 @@ async def test_a_journal_makes_exactly_the_moves_that_are_drawn(
 
 @given(path=st.lists(states, max_size=6))
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=some(20, 60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 async def test_whatever_is_asked_in_whatever_order_a_state_only_moves_as_drawn(
     journal: Journal, path: list[State]

@@ -5,6 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.thorough import some
 from toolgate.ledger.budget import Balance, end_of, granted, period_of
 from toolgate.ledger.purse import Purse
 from toolgate.spec.cost import UNIT
@@ -110,7 +111,7 @@ class Spending(RuleBasedStateMachine):
 
 
 TestSpending = Spending.TestCase
-TestSpending.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestSpending.settings = settings(max_examples=some(50, 200), stateful_step_count=40, deadline=None)
 
 
 def test_what_a_lease_held_that_has_ended_is_not_served() -> None:

@@ -101,10 +101,14 @@ class House(NamedTuple):
 
 @asynccontextmanager
 async def opened(
-    root: Path, *, providers: Mapping[str, Provider] | None = None, **mcp: Any
+    root: Path,
+    *,
+    providers: Mapping[str, Provider] | None = None,
+    settings: Settings | None = None,
+    **mcp: Any,
 ) -> AsyncGenerator[House]:
     """A house of two tenants."""
-    settings = Settings(root=root, mcp=Mcp(**mcp))
+    settings = settings or Settings(root=root, mcp=Mcp(**mcp))
     opening = Toolgate.open(settings, providers=providers)
     async with opening as gate, doors(gate, settings) as app:
         tenancy = gate.tenancy.by("test")

@@ -16,7 +16,7 @@ from toolgate.net.errors import Gone, NotAllowed, NotSent
 from toolgate.net.guard import Guard
 
 pytestmark = pytest.mark.req("P2")
-ROUNDS = int(os.environ.get("TOOLGATE_RACE_ROUNDS", "300"))
+ROUNDS = int(os.environ.get("TOOLGATE_RACE_ROUNDS", "100"))
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from tests.once.nest import Nest, nesting
 from tests.once.recorder import Recorder, recording
 from tests.once.staff import Staff
 from tests.servers.postgres import Postgres as Server
-from tests.store.places import FILE, SHARED, fresh_url
+from tests.store.lent import lent_url
+from tests.store.places import FILE, SHARED
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +35,7 @@ async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[
             yield f"sqlite:///{tmp_path / 'toolgate.db'}"
         else:
             server: Server = request.getfixturevalue("postgres")
-            yield await stack.enter_async_context(fresh_url(server))
+            yield await stack.enter_async_context(lent_url(server))
 
 
 @pytest.fixture

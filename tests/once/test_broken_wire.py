@@ -10,7 +10,7 @@ import pytest
 
 from tests.once.wire import wired
 from tests.servers.postgres import Postgres as Server
-from tests.store.places import fresh_url
+from tests.store.lent import lent_url
 from toolgate import Caller, Toolgate, tool
 from toolgate.errors import StoreUnavailable, ToolgateError
 from toolgate.settings.execution import Toolbox
@@ -40,7 +40,7 @@ async def test_a_connection_that_breaks_at_any_message_does_it_once_or_refuses_c
     postgres: Server, tmp_path: Path, *, heard: bool
 ) -> None:
     done.clear()
-    async with fresh_url(postgres) as url, wired(postgres.port) as wire:
+    async with lent_url(postgres) as url, wired(postgres.port) as wire:
         through = url.replace(f":{postgres.port}/", f":{wire.port}/")
         settings = Settings(root=tmp_path, store=Store(url=through), toolbox=Toolbox(lease=1))
         async with Toolgate.open(settings) as gate:

@@ -16,7 +16,7 @@ from toolgate.crash import POINTS
 from toolgate.tenancy.audit import ENDED
 
 pytestmark = [pytest.mark.req("S2", "S3"), pytest.mark.timeout(300)]
-KILLS = int(os.environ.get("TOOLGATE_ONCE_KILLS", "20"))
+KILLS = int(os.environ.get("TOOLGATE_ONCE_KILLS", "10"))
 TOOLS = ("pay", "send", "put", "book")
 AT_ONCE = 5
 # Before the intent is on record nothing can have happened.

@@ -15,7 +15,7 @@ from tests.once.staff import Hand, Staff
 from tests.people.receiver import receiving
 
 pytestmark = [pytest.mark.req("S3", "S4", "S6", "S7"), pytest.mark.timeout(300)]
-KILLS = int(os.environ.get("TOOLGATE_ONCE_KILLS", "20"))
+KILLS = int(os.environ.get("TOOLGATE_ONCE_KILLS", "10"))
 AT_ONCE = 5
 STEPS = 3
 dice = random.Random(11)  # noqa: S311  the same dice each time

@@ -12,7 +12,7 @@ from tests.once.recorder import Recorder
 from tests.once.staff import Hand, Staff
 
 pytestmark = [pytest.mark.req("S2", "S3"), pytest.mark.timeout(600)]
-KEYS = int(os.environ.get("TOOLGATE_ONCE_KEYS", "1000"))
+KEYS = int(os.environ.get("TOOLGATE_ONCE_KEYS", "250"))
 PROCESSES = 4
 AT_ONCE = 32
 

@@ -12,7 +12,7 @@ from tests.once.recorder import Recorder
 from tests.once.staff import Hand, Staff
 
 pytestmark = [pytest.mark.req("S2", "S3"), pytest.mark.timeout(900)]
-KILLS = int(os.environ.get("TOOLGATE_ONCE_RANDOM_KILLS", "30"))
+KILLS = int(os.environ.get("TOOLGATE_ONCE_RANDOM_KILLS", "12"))
 WORKERS = 3
 LOOPS = 2
 LEASE = 2.0

@@ -20,7 +20,7 @@ from tests.servers.fixtures import running
 from tests.servers.postgres import Postgres as Server
 
 pytestmark = [pytest.mark.req("S2", "S3"), pytest.mark.timeout(900)]
-SECONDS = float(os.environ.get("TOOLGATE_ONCE_RESTART_SECONDS", "15"))
+SECONDS = float(os.environ.get("TOOLGATE_ONCE_RESTART_SECONDS", "8"))
 WORKERS = 2
 LOOPS = 3
 LEASE = 3.0

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.house import states
+from tests.tools.means import means
 from toolgate import Caller, Extension, Output, Priority, Toolgate, Turn, tool
+from toolgate.call import Call
 from toolgate.errors import InvalidArguments, StoreUnavailable, ToolError, ToolNotFound
 from toolgate.executor import bound
 from toolgate.executor.bound import Bound
@@ -25,6 +27,8 @@ from toolgate.tools.executor.read_output import read_output
 
 pytestmark = pytest.mark.req("X6")
 ME = Caller(tenant="acme", agent="clerk")
+# Nothing of a call is looked at before its arguments are.
+NOBODYS = cast("Call", None)
 TURN = Turn(group="t-1")
 TEXT = "Zürich €" * 2_000
 ran: list[int] = []
@@ -171,7 +175,7 @@ async def test_an_offset_behind_every_output_is_told_before_the_store_is_asked(
             await gate.call("read_output", given, caller=ME)
         # A catalog that was written before says nothing about it: the tool does.
         with pytest.raises(ToolError, match="An offset is from 0"):
-            await read_output(MemoryOutputs())(None, data["reference"], offset)
+            await read_output(means(), NOBODYS, reference=data["reference"], offset=offset)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +281,16 @@ def test_pieces_of_any_text_add_up_to_it(text: str, length: int) -> None:
             )
         )
         async with in_memory() as house:
-            house.add(read_output(outputs), effect="pure")
+            stands_on = means(outputs=outputs)
+
+            async def read_output_of_ours(
+                call: Call, reference: str, offset: int = 0, length: int = 20_000
+            ) -> Any:
+                return await read_output(
+                    stands_on, call, reference=reference, offset=offset, length=length
+                )
+
+            house.add(read_output_of_ours, name="read_output", effect="pure")
             parts: list[str] = []
             at: int | None = 0
             while at is not None:

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 
-from tests.store.places import FILE, MEMORY, PLACES, fresh_url, open_at
+from tests.store.lent import lent_url
+from tests.store.places import FILE, MEMORY, PLACES, open_at
 from toolgate.ledger.outputs import Blob, Outputs, Piece
 from toolgate.spec.document import sha256
 from toolgate.store.migrate import migrate
@@ -27,7 +28,7 @@ async def _table(
 ) -> TableOutputs:
     url = "sqlite:///:memory:" if place == MEMORY else f"sqlite:///{folder / 'toolgate.db'}"
     if place not in {MEMORY, FILE}:
-        url = await stack.enter_async_context(fresh_url(request.getfixturevalue("postgres")))
+        url = await stack.enter_async_context(lent_url(request.getfixturevalue("postgres")))
     database = open_at(url)
     stack.push_async_callback(database.close)
     await migrate(database)

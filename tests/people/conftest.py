@@ -9,7 +9,8 @@ import pytest
 
 from tests.people.asked import look, pay, ran, send
 from tests.servers.postgres import Postgres as Server
-from tests.store.places import FILE, MEMORY, PLACES, fresh_url, open_at
+from tests.store.lent import lent_url
+from tests.store.places import FILE, MEMORY, PLACES, open_at
 from toolgate import Toolgate
 from toolgate.call import Event
 from toolgate.ledger.approval import Approvals
@@ -51,7 +52,7 @@ async def _opened(
         url = f"sqlite:///{folder / 'toolgate.db'}"
     else:
         server: Server = request.getfixturevalue("postgres")
-        url = await stack.enter_async_context(fresh_url(server))
+        url = await stack.enter_async_context(lent_url(server))
     database = open_at(url)
     stack.push_async_callback(database.close)
     await migrate(database)

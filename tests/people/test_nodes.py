@@ -10,11 +10,12 @@ import pytest
 from tests.house import until
 from tests.people.receiver import SECRET, Receiver, receiving
 from tests.servers.postgres import Postgres
-from tests.store.places import fresh_url
+from tests.store.lent import lent_url
 from toolgate import Caller, Toolgate, Turn, tool
 from toolgate.call import Output
 from toolgate.settings.execution import Events
 from toolgate.settings.settings import Settings, Store
+from toolgate.tenancy import present
 
 pytestmark = pytest.mark.req("S6", "S7")
 ANN = Caller(tenant="acme", agent="billing", user="ann")
@@ -47,7 +48,9 @@ async def nodes(
 ) -> AsyncGenerator[Nodes]:
     ran.clear()
     monkeypatch.setenv(VARIABLE, SECRET)
-    async with fresh_url(postgres) as url, receiving() as receiver:
+    # A store that takes long is refused to be waited for; here it is the machine that is slow.
+    monkeypatch.setattr(present, "FRESHEN_SECONDS", 30.0)
+    async with lent_url(postgres) as url, receiving() as receiver:
         settings = Settings(
             root=tmp_path,
             store=Store(url=url),

@@ -15,6 +15,7 @@ from toolgate.errors import Overloaded, SettingsInvalid
 from toolgate.net.client import HttpClient
 from toolgate.settings.execution import Events
 from toolgate.settings.settings import Settings
+from toolgate.sinks import publisher
 from toolgate.sinks.publisher import Publisher
 from toolgate.sinks.webhook import Webhook
 from toolgate.testing.outbox import MemoryOutbox
@@ -153,6 +154,9 @@ async def test_when_too_many_events_wait_side_effects_are_refused(
 ) -> None:
     monkeypatch.setenv(VARIABLE, SECRET)
     monkeypatch.setattr("toolgate.recording.MOST_WAITING", 3)
+    # They are counted, and tried again, without a pause that is meant for a receiver's relief.
+    for name, value in (("_COUNT_EVERY", 1), ("_PAUSE", 0.01), ("_LAST_AGAIN", 0.05)):
+        monkeypatch.setattr(publisher, name, value)
     receiver.status = lambda _got: 503
     events = Events(url=receiver.url, secret_env=VARIABLE)
     async with Toolgate.open(Settings(root=tmp_path, events=events)) as gate:

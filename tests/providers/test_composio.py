@@ -230,6 +230,22 @@ async def test_without_a_key_its_tools_say_what_to_write(tmp_path: Path) -> None
         assert "api_key_env" in gate.catalog.current.unusable["any"]
 
 
+async def test_a_variable_without_a_key_is_told_by_tools_and_by_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COMPOSIO_CANARY_KEY", raising=False)
+    (tmp_path / "tools").mkdir()
+    defined = {"tools": [tool("any", "GITHUB_X")]}
+    (tmp_path / "tools" / "composio.json").write_text(json.dumps(defined))
+    named = Composio(api_key_env="COMPOSIO_CANARY_KEY", toolkits=("github",))
+    settings = Settings(root=tmp_path, providers=Providers(composio=named))
+    async with Toolgate.open(settings) as gate:
+        told = gate.catalog.current.unusable["any"]
+        (health,) = [one for one in gate.catalog.health() if one.source == "composio"]
+    assert told.startswith("the variable COMPOSIO_CANARY_KEY is not set")
+    assert (health.ok, "COMPOSIO_CANARY_KEY" in health.problem) == (False, True)
+
+
 class TestSuite(ProviderSuite):
     kind = "composio"
     secret = KEY

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.providers.http_tools import open_schema, spec
+from tests.thorough import some
 from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
 from toolgate.providers.http.address import Unfit
@@ -169,7 +170,7 @@ def test_two_arguments_make_no_dots_together() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=some(50, 150), deadline=None)
 def test_any_text_is_one_segment(value: str) -> None:
     try:
         url = PREFIXED.request({"id": value}, "").url

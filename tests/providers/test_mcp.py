@@ -6,11 +6,13 @@ import pytest
 
 from tests.sources.mcp.served import ME, PLAIN, READS, TRUSTED, served, text, tool
 from toolgate.breaker import Outcome
-from toolgate.errors import ProviderUnavailable, ToolError
+from toolgate.errors import CallFailed, ProviderUnavailable, ToolError
 from toolgate.executor.resilience.breaking import judged
 from toolgate.providers.mcp import KEY, SaidError, data_of
 from toolgate.settings.outward import McpServer
 from toolgate.testing.upstream import MemoryUpstream
+from toolgate.upstreams.failures import broken, late
+from toolgate.upstreams.upstream import Kind
 
 pytestmark = pytest.mark.req("P3", "X1")
 IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
@@ -46,6 +48,40 @@ def upstream(result: Any, **annotations: Any) -> MemoryUpstream:
 async def test_an_image_arrives_untouched() -> None:
     async with served({"it": upstream({"content": [IMAGE]}, **READS)}, TRUSTED) as house:
         assert (await house.gate.call("one", {}, caller=ME)).data == {"content": [IMAGE]}
+
+
+OWN = ("focal://tools/agent/clerk/enabled", "toolgate://outputs/x", "FOCAL://tools", " focal:x")
+
+
+@pytest.mark.parametrize("uri", OWN)
+async def test_nothing_of_a_server_stands_under_a_uri_of_the_house(uri: str) -> None:
+    """A URI of its own stays; without the guard so does ours."""
+    link = {"type": "resource_link", "uri": uri, "name": "x"}
+    held = {"type": "resource", "resource": {"uri": uri, "text": "all is well"}}
+    fine = {"type": "resource", "resource": {"uri": "docs://focal:x", "text": "fine"}}
+    sent = {"content": [link, held, fine]}
+    it = upstream(sent, **READS)
+    it.lists[Kind.RESOURCES], it.lists[Kind.PROMPTS] = [{"uri": "a://b"}], [{"name": "hi"}]
+    it.answers = {
+        "resources/read": {"contents": [held["resource"], fine["resource"]]},
+        "prompts/get": {"messages": [{"role": "user", "content": held}, {"content": [link]}]},
+    }
+    ours = f"mcp:it:{uri}"
+    async with served({"it": it}, TRUSTED) as house:
+        data = (await house.gate.call("one", {}, caller=ME)).data
+        assert data == {
+            "content": [
+                link | {"uri": ours},
+                held | {"resource": {"uri": ours, "text": "all is well"}},
+                fine,
+            ]
+        }
+        assert data_of(sent) == sent, "without the guard it stays"
+        read = await house.gate.call("mcp:it:read_resource", {"uri": "a://b"}, caller=ME)
+        assert [one["uri"] for one in read.data["contents"]] == [ours, "docs://focal:x"]
+        got = await house.gate.call("mcp:it:get_prompt", {"name": "hi"}, caller=ME)
+        assert got.data["messages"][0]["content"]["resource"]["uri"] == ours
+        assert got.data["messages"][1]["content"][0]["uri"] == ours
 
 
 async def test_a_side_effect_is_sent_with_the_key_that_it_is_known_by() -> None:
@@ -84,6 +120,22 @@ async def test_an_error_of_the_tool_is_told_and_says_what_may_have_happened(
         assert output.error is not None
         assert (output.status, output.error.code) == (status, code)
         assert "No such file." in output.error.message
+        assert ("check before you call it again" in output.error.message) == (status == "unknown")
+
+
+@pytest.mark.parametrize("lost", [broken("it", "its program ended."), late("it", 5)])
+@pytest.mark.parametrize("hints", [READS, HARMLESS], ids=["reads", "changes"])
+async def test_who_gets_no_answer_is_told_to_check_only_where_something_can_have_happened(
+    hints: dict[str, bool], lost: CallFailed
+) -> None:
+    it = upstream(type(lost)(lost.message), **hints)
+    async with served({"it": it}, TRUSTED) as house:
+        output = await house.gate.call("one", {}, caller=ME)
+        assert output.error is not None
+        assert output.error.message.startswith(lost.message)
+        is_unknown = output.status == "unknown"
+        assert ("check before you call it again" in output.error.message) == is_unknown
+        assert is_unknown == (hints is HARMLESS)
 
 
 async def test_arguments_that_do_not_fit_are_not_sent() -> None:

@@ -15,7 +15,7 @@ from toolgate.providers.plugged import PluggedProviders
 from toolgate.settings.outward import CustomProvider
 from toolgate.spec.reader import read_tool
 from toolgate.spec.tool import Origin, ToolSpec
-from toolgate.tools.table import default_catalog
+from toolgate.tools.table import table
 
 pytestmark = pytest.mark.req("P7")
 POINTS = """[toolgate.providers]
@@ -96,7 +96,7 @@ async def test_a_provider_of_another_package_runs_its_tools(
 
 async def test_nothing_is_loaded_until_a_tool_names_it(installed: Path, tmp_path: Path) -> None:
     async with Toolgate.open(write(tmp_path)) as gate:
-        assert len(gate.catalog.current.specs) == len(list(default_catalog()))
+        assert len(gate.catalog.current.specs) == len(table())
     assert "plugged_canary" not in sys.modules
 
 
@@ -139,6 +139,33 @@ settings_env = {key = "MINE_KEY"}
     wrong = write(tmp_path, settings='[providers.custom.mine]\nuse = "no colon"\n')
     with pytest.raises(SettingsInvalid, match="MODULE:NAME"):
         configuration.load(wrong)
+
+
+async def test_a_variable_that_is_not_set_is_told_and_nothing_is_loaded(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = """
+[providers.custom.mine]
+use = "plugged_canary:Echoing"
+settings_env = {key = "MINE_KEY"}
+"""
+    monkeypatch.delenv("MINE_KEY", raising=False)
+    file = write(tmp_path, "mine", settings=settings)
+    async with Toolgate.open(file) as gate:
+        told = gate.catalog.current.unusable["by_mine"]
+    assert told == "provider 'mine' needs a variable that is not set: MINE_KEY (for key)"
+    assert loaded() == []
+    # One that is set to nothing is set.
+    monkeypatch.setenv("MINE_KEY", "")
+    async with Toolgate.open(file) as gate:
+        assert (await gate.call("by_mine", {}, caller=ME)).ok
+
+
+async def test_a_kind_that_is_misspelt_is_told_with_the_nearest(tmp_path: Path) -> None:
+    async with Toolgate.open(write(tmp_path, "htpp", "nobody")) as gate:
+        told = gate.catalog.current.unusable
+    assert told["by_htpp"] == "no provider 'htpp' is available; did you mean 'http'?"
+    assert told["by_nobody"] == "no provider 'nobody' is available"
 
 
 def from_(origin: str) -> ToolSpec:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from toolgate.bootstrap import read_tool_file
@@ -178,3 +179,21 @@ def test_the_commands_of_the_docs_can_be_used() -> None:
         ".",
     ]
     assert found["dangerous_delete"].policy.writable == (str(root / "notes"),)
+
+
+def test_a_command_that_lacks_its_interpreter_is_told_what_to_name(
+    around: Surroundings, tmp_path: Path
+) -> None:
+    far = tmp_path / "far" / "bin" / "interpreter"
+    far.parent.mkdir(parents=True)
+    script = tmp_path / "work" / "script"
+    for file, first in ((far, "#!/bin/sh"), (script, f"#!{far}")):
+        file.write_text(f"{first}\n")
+        file.chmod(0o755)
+    config = {"argv": ["work/script"]}
+    with pytest.raises(ValueError, match=f"cannot begin: .* put {tmp_path}/far in `readable`"):
+        read(around, config)
+    assert read(around, config | {"readable": ["far"]}).program == str(script)
+    # Whatever the settings let every program read counts, and an image has its own.
+    for other in ({"readable": (str(tmp_path / "far"),)}, {"is_here": False}):
+        assert read(msgspec.structs.replace(around, **other), config)

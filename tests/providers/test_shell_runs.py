@@ -1,6 +1,7 @@
 """Commands through a whole gate, in a real sandbox: what they get, touch, and answer."""
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from tests.providers.programs import TEXT, gate_with, shell_tool, with_bubblewra
 from toolgate import Toolgate
 from toolgate.errors import InvalidArguments, ToolNotFound
 from toolgate.sandbox import choosing
+from toolgate.sandbox.probing import interpreter
 
 pytestmark = pytest.mark.req("P4")
 PYTHON = "python3"
+INTERPRETER = Path(sys.executable).resolve()
 LIST = {"texts": {"type": "array", "items": TEXT}}
 SHOW_WORDS = "import json, sys; print(json.dumps(sys.argv[1:]))"
 SHOW_ENV = "import json, os; print(json.dumps(dict(os.environ)))"
@@ -217,3 +220,18 @@ def _runs(words: str) -> bool:
         except OSError:
             continue
     return False
+
+
+async def test_a_program_of_an_environment_runs_with_its_folders(tmp_path: Path) -> None:
+    home = tmp_path / "env"
+    (home / "bin").mkdir(parents=True)
+    (home / "pyvenv.cfg").write_text(f"home = {INTERPRETER.parent}\n")
+    (home / "bin" / "python").symlink_to(INTERPRETER)
+    tool = shell_tool(
+        "prefix",
+        *("env/bin/python", "-c", "import sys; print(sys.prefix)"),
+        config={"readable": ["env", *interpreter()], "output": "text"},
+        effect="pure",
+    )
+    async with gate_with(tmp_path, tool) as gate:
+        assert await data(gate, "prefix") == f"{home}\n"

@@ -4,11 +4,12 @@ import asyncio
 import os
 from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from toolgate.errors import ProviderUnavailable
-from toolgate.sandbox import choosing
+from toolgate.sandbox import choosing, gvisor
 from toolgate.sandbox.choosing import Refusing, chosen
 from toolgate.sandbox.policy import MEGABYTE, Policy
 from toolgate.sandbox.probing import weakness
@@ -62,6 +63,33 @@ async def test_where_the_program_is_missing_nothing_runs(
         with pytest.raises(ProviderUnavailable, match="No sandbox holds"):
             await found.start(["touch", str(tmp_path / "made")], Policy())
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.req("P4")
+async def test_each_kind_says_what_it_lacks_and_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def said(kind: Literal["bubblewrap", "gvisor", "sandlock"]) -> str:
+        choosing.TRIED.clear()
+        found = await chosen(Settings(kind=kind))
+        assert isinstance(found, Refusing)
+        return found.refusal
+
+    (tmp_path / "runsc").write_text("#!/bin/sh\necho 'no such platform' >&2; exit 128\n")
+    (tmp_path / "runsc").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/empty")
+    assert "Install a bubblewrap that has --bind-fd" in await said("bubblewrap")
+    assert "apt install runsc" in await said("gvisor")
+    assert 'kind = "bubblewrap"' in await said("sandlock")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(gvisor, "hierarchy", lambda: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert "Delegate=yes" in await said("gvisor")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    without_root = await said("gvisor")
+    assert "does not run as root" in without_root
+    assert 'kind = "bubblewrap", which needs no root' in without_root
+    assert "--bind-fd" not in without_root
 
 
 @pytest.mark.req("P4")

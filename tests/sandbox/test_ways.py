@@ -14,6 +14,7 @@ from toolgate import Toolgate
 from toolgate.errors import ProviderUnavailable, ToolNotFound
 from toolgate.kinds import Kinds
 from toolgate.sandbox import bubblewrap as bubblewrap_kind
+from toolgate.sandbox import gvisor as gvisor_kind
 from toolgate.sandbox import roots
 from toolgate.sandbox.choosing import Refusing, chosen
 from toolgate.sandbox.container import Container
@@ -140,6 +141,40 @@ async def test_what_was_opened_is_mounted_whatever_takes_its_place_meanwhile(
 def _by_name(mount: roots.Mount, _: object) -> tuple[str, str, str]:
     how = "--symlink" if mount.shown is roots.Shown.LINK else "--ro-bind"
     return how, mount.source, mount.path
+
+
+async def test_gvisor_mounts_what_it_was_given_or_nothing_whatever_takes_its_place(
+    tmp_path: Path, gvisor: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = _furnished(tmp_path)
+    sub = tmp_path / "work" / "sub"
+    policy = Policy(readable=(str(sub),))
+    listed = ["sh", "-c", f"cd {sub} && echo *"]
+
+    def swapped_after(path: str) -> int:
+        descriptor = opened(path)
+        sub.rename(sub.with_name("old"))
+        sub.symlink_to(victim)
+        return descriptor
+
+    def back() -> None:
+        sub.unlink()
+        sub.with_name("old").rename(sub)
+
+    assert (await gvisor.run(listed, policy)).stdout == b"note\n"
+    monkeypatch.setattr(gvisor_kind, "opened_way", swapped_after)
+    with pytest.raises(ProviderUnavailable, match=r"Nothing ran.*was replaced") as refused:
+        await gvisor.run(listed, policy)
+    assert str(tmp_path) not in refused.value.message
+    back()
+    # Where links are followed, it is the other.
+    *start, program = gvisor_kind.FIRST
+    followed = program.replace("os.O_PATH | os.O_NOFOLLOW", "os.O_PATH")
+    monkeypatch.setattr(gvisor_kind, "FIRST", (*start, followed))
+    assert (await gvisor.run(listed, policy)).stdout == b"key\n"
+    back()
+    assert (sub / "note").read_text() == "a note"
+    assert (victim / "key").read_text() == "a key"
 
 
 async def test_a_program_holds_none_of_the_descriptors(bubblewrap: Sandbox, tmp_path: Path) -> None:

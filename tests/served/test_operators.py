@@ -15,6 +15,7 @@ from tests.house import open_gate, until
 from tests.server.serving import Answer, Serving
 from toolgate import Caller, ToolError, Toolgate, tool
 from toolgate.cli.main import app
+from toolgate.errors import InvalidRequest
 from toolgate.settings.outward import McpServer
 from toolgate.tenancy.keys import Role
 
@@ -180,6 +181,13 @@ def test_the_command_line_does_the_same_on_the_store(
     assert Upstream.asked == 0, "to keep one reaches nothing here"
     assert run("add", "few", "--at", upstream + "2").exit_code == 1
     assert run("add", "Few", "--at", upstream).exit_code == 1
+    found = CliRunner().invoke(app, ["doctor"])
+    assert "mcp server  few: answers (few lines 1); 1 tool\n" in found.stdout
+    assert (Upstream.asked > 0, found.exit_code) == (True, 0)
+    shown = json.loads(run("show", "few", "--json").stdout)
+    assert (shown["state"], shown["tools"], shown["last_words"]) == ("up", 1, [])
+    rows = json.loads(run("list", "--json").stdout)
+    assert [(row["tools"], row["state"]) for row in rows] == [(0, "not asked")], "nothing is agreed"
     tried = run("test", "few")
     assert (tried.exit_code, tried.stdout) == (0, "Server few answers (few lines 1): 1 tool.\n")
     rows = json.loads(run("list", "--json").stdout)
@@ -223,9 +231,12 @@ async def test_an_address_that_is_added_is_reached_only_where_the_settings_allow
     file = tmp_path / "toolgate.toml"
     file.write_text("")
     async with Toolgate.open(file) as gate:
-        assert gate.servers is not None
-        await gate.servers.add(gate.tenancy, "few", McpServer(url=upstream))
-        assert "net" in gate.upstreams["few"].problem
+        with pytest.raises(InvalidRequest, match=r"\[net\] allow"):
+            await gate.servers.add(gate.tenancy, "few", McpServer(url=upstream))
+        # As if it had been added while it was allowed.
+        await gate.tenancy.add_server("few", McpServer(url=upstream))
+        await until(lambda: "few" in gate.upstreams)
+        await until(lambda: "net" in gate.upstreams["few"].problem)
         assert Upstream.asked == 0
     file.write_text(f'[mcp.servers.own]\nurl = "{upstream}"\n')
     async with Toolgate.open(file):

@@ -64,7 +64,7 @@ async def test_the_file_server_reads_its_folder_and_asks_before_it_writes(tmp_pa
         assert beyond.error is not None
         assert "not yours" not in beyond.to_human()
         args = {"path": str(folder / "b.txt"), "content": "written"}
-        waits = await gate.call("write_file", args, caller=ME)
+        waits = await gate.call("mcp:files:write_file", args, caller=ME)
         assert waits.status == "pending_approval"
         assert not (folder / "b.txt").exists()
         await gate.tenancy.set_tool("mcp:files:read_text_file", enabled=False)

@@ -92,7 +92,8 @@ AGENT = ("PUT", "agents/helper", ACME)
 LAYER = ("PUT", "layers/narrow", {**ACME, "deny": ["timestamp"]})
 ROLE = ("PUT", "roles/clerk", {**ACME, "permissions": {"web_access": True}})
 POLICY = ("PUT", "policies/mine", {"text": RULE})
-SERVER = ("PUT", "servers/there", {"url": "http://127.0.0.1:9"})
+PLUGIN = '{"schema_version": "1.0", "name": "plugged", "tools": []}'
+SERVER = ("PUT", "servers/there", {"url": "https://nowhere.invalid/mcp"})
 ROUTES = [
     Asked("GET", "tenants", of_tenant=False),
     Asked("PUT", "tenants/acme", of_tenant=False, house=True),
@@ -136,8 +137,12 @@ ROUTES = [
     Asked("GET", "servers", of_tenant=False, house=True),
     Asked(*SERVER, of_tenant=False, house=True),
     Asked("POST", "servers/there/test", {}, SERVER, of_tenant=False, house=True, looks=True),
+    Asked("GET", "servers/there", before=SERVER, of_tenant=False, house=True),
     Asked("GET", "servers/there/diff", before=SERVER, of_tenant=False, house=True),
     Asked("DELETE", "servers/there", before=SERVER, of_tenant=False, house=True),
+    Asked("GET", "plugins", of_tenant=False, house=True),
+    Asked("GET", "plugins/plugged", of_tenant=False, house=True),
+    Asked("POST", "plugins", {}, of_tenant=False, house=True, looks=True),
     Asked("POST", "reload", {}, of_tenant=False, house=True, looks=True),
     Asked("GET", "health", of_tenant=False, house=True),
 ]
@@ -148,6 +153,8 @@ def prepare(root: Path, *, calls: bool = False) -> Mapping[str, FreshKey]:
     """The house before it is served; with `calls`, some are on record."""
     (root / "tools").mkdir()
     (root / "tools" / "names.yaml").write_text(TOOLS, "utf-8")
+    (root / "plugins" / "plugged").mkdir(parents=True)
+    (root / "plugins" / "plugged" / "manifest.json").write_text(PLUGIN, "utf-8")
 
     async def fill() -> Mapping[str, FreshKey]:
         async with open_gate(root) as gate:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tests.house import open_gate
+from tests.server.admins import PLUGIN
 from tests.server.serving import Answer, Serving
 from toolgate.tenancy.keys import Role
 
@@ -147,9 +148,11 @@ async def _keys(root: Path) -> dict[str, tuple[str, str]]:
 
 @contextmanager
 def busy(root: Path, before: str = "") -> Generator[Busy]:
-    (root / "tools").mkdir()
+    (root / "tools").mkdir(exist_ok=True)
     (root / "tools" / "busy.yaml").write_text(TOOLS, "utf-8")
     (root / "busy_tools.py").write_text(MODULE, "utf-8")
+    (root / "plugins" / "plugged").mkdir(parents=True, exist_ok=True)
+    (root / "plugins" / "plugged" / "manifest.json").write_text(PLUGIN, "utf-8")
     made = asyncio.run(_keys(root))
     with Serving(root, before=before) as server:
         secrets = {who: secret for who, (secret, _) in made.items()}

@@ -59,14 +59,19 @@ SAMPLES: Mapping[tuple[str, str], Sample] = {
     ("POST", "/v1/admin/reload"): Sample(body={}),
     ("GET", "/v1/admin/servers"): Sample(),
     ("PUT", "/v1/admin/servers/{name}"): Sample(
-        ("there",), body={"url": "http://127.0.0.1:9", "why": "w"}
+        ("there",), body={"url": "https://nowhere.invalid/mcp", "why": "w"}
     ),
+    ("GET", "/v1/admin/servers/{name}"): Sample(("there",)),
     ("DELETE", "/v1/admin/servers/{name}"): Sample(("elsewhere",)),
     ("POST", "/v1/admin/servers/{name}/test"): Sample(("there",), body={}),
     ("GET", "/v1/admin/servers/{name}/diff"): Sample(("there",)),
     ("POST", "/v1/admin/servers/{name}/approve"): Sample(
         ("there",), body={"tools": {"{tool}": "sha256:1"}}
     ),
+    ("GET", "/v1/admin/plugins"): Sample(),
+    ("POST", "/v1/admin/plugins"): Sample(body={}),
+    ("GET", "/v1/admin/plugins/{name}"): Sample(("plugged",)),
+    ("POST", "/v1/admin/plugins/{name}/approve"): Sample(("plugged",), body={"fingerprint": "1"}),
     ("GET", "/v1/admin/health"): Sample(),
     ("GET", "/v1/admin/tenants"): Sample(),
     ("PUT", "/v1/admin/tenants/{id}"): Sample(("{tenant}",), body={}),

@@ -9,8 +9,9 @@ import pytest
 from tests.server.admins import ACME, CHANGES, EXECUTOR, ROUTES, Asked, House, prepare
 from tests.server.serving import Serving
 from tests.server.test_routes import is_problem
+from toolgate.errors import InvalidRequest
 from toolgate.server.admin.routes import ROUTES as TABLE
-from toolgate.tenancy.keys import digest
+from toolgate.tenancy.keys import Role, digest, make, need_another_admin
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +26,13 @@ def test_every_route_is_asked_here() -> None:
     asked = {(one.method, _head(one.path.split("?")[0])) for one in ROUTES}
     there = {(method, head) for (head, _), methods in TABLE.items() for method in methods}
     # Revoking a key has a test of its own, changing its secret a file (tests/auth), and agreeing to
-    # a tool needs one: tests/served.
-    alone = {("DELETE", "keys"), ("POST", "keys/rotate"), ("POST", "servers/approve")}
+    # a tool or a plugin needs one: tests/served, tests/plugins.
+    alone = {
+        ("DELETE", "keys"),
+        ("POST", "keys/rotate"),
+        ("POST", "servers/approve"),
+        ("POST", "plugins/approve"),
+    }
     assert asked | alone == there
     # One more makes an admin's key.
     assert len(ROUTES) - 1 == sum(map(len, TABLE.values())) - len(alone)
@@ -35,7 +41,8 @@ def test_every_route_is_asked_here() -> None:
 def _head(path: str) -> str:
     """What is done about a call, or a server, stands behind its name."""
     head, *names = path.split("/")
-    return f"{head}/{names[1]}" if head in {"calls", "servers"} and len(names) == 2 else head
+    is_verb = head in {"calls", "servers", "plugins"} and len(names) == 2
+    return f"{head}/{names[1]}" if is_verb else head
 
 
 @pytest.mark.req("V2", "V3")
@@ -224,3 +231,32 @@ def test_a_change_counts_from_the_next_request_on(house: House) -> None:
     assert agent["tools"]["echo"]["overrides"] == {"requires_approval": True}
     assert house.ask("own", Asked("PUT", "activations", asks | {"overrides": {}})).status == 200
     assert house.server.call("echo", {"text": "x"}, key=key).body["ok"] is True
+
+
+@pytest.mark.req("V3")
+def test_the_last_key_of_an_admin_is_revoked_on_purpose_only(tmp_path: Path) -> None:
+    keys = prepare(tmp_path)
+    with Serving(tmp_path) as server:
+        house = House(server, keys)
+        listed = house.ask("admin", Asked("GET", "keys")).body["keys"]
+        others = [one["id"] for one in listed if one["role"] == "admin"]
+        others.remove(keys["admin"].key.id)
+        for other in others:
+            assert house.ask("admin", Asked("DELETE", f"keys/{other}")).status == 200
+        last = f"keys/{keys['admin'].key.id}"
+        for path in (last, f"{last}?force=false"):
+            told = is_problem(house.ask("admin", Asked("DELETE", path)), 400, "invalid_request")
+            assert "the last key of an admin" in told["detail"]
+        no = house.ask("admin", Asked("DELETE", last, {"force": False}))
+        is_problem(no, 400, "invalid_request")
+        assert house.ask("admin", Asked("GET", "keys")).status == 200, "it opens as before"
+        assert house.ask("admin", Asked("DELETE", last, {"force": True})).body["revoked"] is True
+        assert house.ask("admin", Asked("GET", "keys")).status == 401
+
+
+def test_a_key_that_has_ended_is_no_other_one() -> None:
+    last, over = make(Role.ADMIN).key, make(Role.ADMIN, expires_ns=1).key
+    with pytest.raises(InvalidRequest):
+        need_another_admin(last.id, [last, over, make(Role.AGENT).key])
+    need_another_admin(last.id, [last, make(Role.ADMIN).key])
+    need_another_admin(over.id, [last, over])

@@ -17,7 +17,7 @@ from tests.server.serving import Serving
 from toolgate.tenancy.keys import Role
 
 CLIENTS = 200
-CALLS = int(os.environ.get("TOOLGATE_CROSSED_CALLS", "6000"))
+CALLS = int(os.environ.get("TOOLGATE_CROSSED_CALLS", "2000"))
 TENANTS = ("acme", "umbrella")
 # What came first does not end first.
 MODULE = '''\

@@ -188,12 +188,14 @@ def test_a_call_may_take_longer_than_its_request(tmp_path: Path) -> None:
         key = server.greeting["keys"]["agent"].encode()
         whole = CALL % key + b'Content-Length: 16\r\n\r\n{"tool": "slow"}'
         # Also with the next request half sent behind it, which is then closed.
-        for rest in (b"", b"\r\n", GET):
-            with closing(connect(server)) as connection:
+        with ExitStack() as stack:
+            waiting = [stack.enter_context(closing(connect(server))) for _ in range(3)]
+            for connection, rest in zip(waiting, (b"", b"\r\n", GET), strict=True):
                 connection.sendall(whole)
                 connection.sendall(rest)
+            for connection in waiting:
                 told = everything(connection)
-            assert (status_of(told), told.count(b"HTTP/1.1")) == (200, 1)
+                assert (status_of(told), told.count(b"HTTP/1.1")) == (200, 1)
 
 
 @pytest.mark.req("S3")

@@ -52,7 +52,7 @@ def prepared(served: Busy) -> House:
     """Acme has a tool of its own, an agent, a call in a turn, an approval and a key."""
     off = {"tenant": "umbrella", "tool": "act", "enabled": False}
     assert served.ask("admin", "PUT", "/v1/admin/flags", off).status == 200
-    there = {"url": "http://127.0.0.1:9"}
+    there = {"url": "https://nowhere.invalid/mcp"}
     assert served.ask("admin", "PUT", "/v1/admin/servers/there", there).status == 200
     done = served.call("agent", "act", {"text": "x"}, turn={"group": "t-1"}).body
     asks = served.call("agent", "careful", {"text": "x"}).body

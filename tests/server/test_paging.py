@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Generator
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import orjson
@@ -65,7 +65,11 @@ def fill(house: Busy) -> None:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[Busy]:
-    with busy(tmp_path_factory.mktemp("paging")) as served:
+    root = tmp_path_factory.mktemp("paging")
+    (root / "tools").mkdir()
+    broken = "tools: [{name: broken, provider: nowhere, config: {}, effect: pure}]\n"
+    (root / "tools" / "broken.yaml").write_text(broken, "utf-8")
+    with busy(root) as served:
         fill(served)
         yield served
 
@@ -123,7 +127,7 @@ SHAPES: list[Any] = [5.5, {"a": 1}, [], [1], [[]], ["x", {}], [{}, []], [2**63, 
 def forged(path: str, last: Any) -> str:
     """A cursor with a tag that fits: it has no secret."""
     bare, _, query = path.partition("?")
-    which = sorted([*pair] for pair in parse_qsl(query))
+    which = sorted([*pair] for pair in parse_qsl(query) if pair[0] != "format")
     of, raw = orjson.dumps([bare, which]), orjson.dumps(last)
     tag = hashlib.blake2b(b"%d:%b%b" % (len(of), of, raw), digest_size=8).digest()
     return base64.urlsafe_b64encode(tag + raw).rstrip(b"=").decode()
@@ -137,6 +141,34 @@ def test_a_cursor_of_another_shape_is_refused(house: Busy, kind: str) -> None:
         answer = house.ask(who, "GET", at(path, cursor=forged(path, last)))
         assert "cursor" in is_problem(answer, 400, "invalid_request")["detail"], last
     assert house.ask("agent", "GET", at("/v1/tools", cursor=forged("/v1/tools", "b"))).status == 200
+
+
+def elsewhere(last: Any, to: Any) -> Any:
+    """The same place with every text, or every number, moved."""
+    if isinstance(last, list):
+        return [elsewhere(part, to) for part in cast("list[Any]", last)]
+    return to if type(last) is type(to) else last
+
+
+@pytest.mark.req("V2", "V3")
+@pytest.mark.parametrize("kind", LISTS)
+def test_a_cursor_that_is_forged_for_any_place_shows_no_row_that_the_list_lacks(
+    house: Busy, kind: str
+) -> None:
+    who, path, name = LISTS[kind]
+    whole = rows(house.ask(who, "GET", path).body, name)
+    good = house.ask(who, "GET", at(path, limit="1")).body["next"]
+    last = orjson.loads(base64.urlsafe_b64decode(good + "=" * (-len(good) % 4))[8:])
+    assert forged(path, last) == good, "the control: whoever likes can make one"
+    shown = 0
+    for to in ("", "a", "globex", "umbrella", "zzzz", "\uffff", 0, 1, 2**62):
+        answer = house.ask(who, "GET", at(path, cursor=forged(path, elsewhere(last, to))))
+        assert answer.status in {200, 400}, answer.text
+        if answer.status == 200:
+            found = rows(answer.body, name)
+            assert [one for one in found if one not in whole] == []
+            shown += len(found)
+    assert shown or kind in {"ledger", "calls"}, "a call is a place only where it is one's own"
 
 
 @pytest.mark.req("V2", "V3")
@@ -257,3 +289,24 @@ def test_a_planner_is_told_what_it_has_to_know(house: Busy) -> None:
     assert house.ask("agent", "GET", "/v1/tools/a%2Fb/metadata").body["is_safe_to_retry"] is True
     missing = house.ask("agent", "GET", "/v1/tools/none/metadata")
     is_problem(missing, 404, "tool_not_found")
+
+
+@pytest.mark.req("V2")
+def test_who_looks_after_tools_is_told_which_cannot_be_called_and_an_agent_is_not(
+    house: Busy,
+) -> None:
+    agents = house.ask("agent", "GET", "/v1/tools").body
+    assert "unusable" not in agents
+    assert "broken" not in {tool["name"] for tool in agents["tools"]}
+    every = house.ask("admin", "GET", "/v1/tools").body["unusable"]
+    assert every["broken"] == "no provider 'nowhere' is available"
+    # A tool of somebody's file is the house's affair; those that are built in are no secret.
+    own = house.ask("own", "GET", "/v1/tools").body["unusable"]
+    assert own == {name: why for name, why in every.items() if name != "broken"}
+    for who, seen in (("admin", every), ("own", own), ("operator", own)):
+        listed = house.ask(who, "GET", "/v1/admin/tools").body["tools"]
+        assert {
+            row["name"]: row["reason"] for row in listed if row["state"] == "unusable"
+        } == seen, who
+    listed = house.ask("own", "GET", "/v1/admin/tools?agent=billing").body["tools"]
+    assert {row["state"] for row in listed} == {"on"}, "an agent's are what it may call"

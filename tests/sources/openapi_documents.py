@@ -9,7 +9,7 @@ import pytest
 
 from toolgate.sources.openapi import reading
 from toolgate.sources.openapi.opened import open_document
-from toolgate.sources.openapi.reading import Options
+from toolgate.sources.openapi.options import Options
 from toolgate.sources.openapi.report import Imported
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "openapi"

@@ -4,21 +4,25 @@ from typing import Any
 
 import pytest
 
-from tests.sources.openapi_documents import document, real, schema, taken, tools
+from tests.sources.openapi_documents import ADDRESS, document, real, schema, taken, tools
 from toolgate.errors import InvalidSpecs
 from toolgate.providers.http.config import plan
 from toolgate.providers.http.oauth import Tokens
 from toolgate.providers.http.secret import Secrets
 from toolgate.settings.outward import Secret
-from toolgate.sources.openapi import care
 from toolgate.sources.openapi.opened import open_document
-from toolgate.sources.openapi.reading import Options
+from toolgate.sources.openapi.options import Options
 from toolgate.sources.openapi.report import Imported
 from toolgate.sources.openapi.selection import Selection
 from toolgate.spec.reader import read_tools
 from toolgate.spec.tool import Origin
 
 pytestmark = pytest.mark.req("C2", "P2")
+# What the report says to write where a secret would go in clear text.
+SAFE = {
+    "sendgrid-trap-control-char": "https://api.sendgrid.com/v3",
+    "petstore-3.1": "https://petstore.swagger.io/v2",
+}
 GET: dict[str, Any] = {"get": {"operationId": "see", "responses": {}}}
 
 
@@ -54,7 +58,7 @@ def check_usable(found: Imported) -> None:
 def test_a_real_document_is_taken_and_all_it_has_is_a_tool_or_told(
     name: str, operations: int, made: int
 ) -> None:
-    found = taken(real(name))
+    found = taken(real(name), Options(address=ADDRESS, server=SAFE.get(name, "")))
     assert (found.operations, len(found.tools)) == (operations, made)
     left = [one for one in found.skipped if not one.operation.startswith("webhook")]
     assert len(left) == operations - made
@@ -156,19 +160,6 @@ def test_the_operators_document_may_lower_the_care_a_fetched_one_may_not() -> No
     assert tools(found)["find"]["effect"] == "irreversible"
     assert tools(found)["see"]["requires_approval"] is True
     assert any("less care" in one.message for one in found.notes)
-
-
-def test_an_overlay_has_the_last_word_and_tells_what_it_misses() -> None:
-    overlay = care.overlay(
-        {"tools": {"*": {"timeout": 5}, "see": {"effect": "idempotent"}, "gone": {}}}
-    )
-    found = taken(document({"/a": GET}), overlay=overlay)
-    assert (tools(found)["see"]["effect"], tools(found)["see"]["timeout"]) == ("idempotent", 5)
-    assert [one.where for one in found.notes] == [["gone"]]
-    refused: list[Any] = [{}, {"tools": {"see": 1}}, {"tools": {"see": {"config": {}}}}]
-    for wrong in refused:
-        with pytest.raises(care.Unfit):
-            care.overlay(wrong)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.house import ME
 from tests.sources.openapi_documents import real
 from toolgate import Toolgate, importing
 from toolgate.errors import InvalidArguments, InvalidSpecs
-from toolgate.importing import Fetched, Options, fetched, imported, written
+from toolgate.importing import Fetched, Options, Remembered, fetched, imported, written
 from toolgate.net.errors import NotAllowed
 from toolgate.net.guard import Guard
 from toolgate.settings.outward import HttpTools, Net, OpenApi, Providers, Secret
@@ -83,7 +83,7 @@ async def test_petstore_is_called_with_path_query_header_and_body(
     async with service(seen) as base:
         options = Options(name="pets", server=f"{base}/api/v3")
         found = imported(Fetched(real("petstore-3.0"), "petstore.yaml"), options)
-        file = written(found, name="pets", where="petstore.yaml")
+        file = written(found, Remembered(name="pets"), where="petstore.yaml")
         (tmp_path / "tools").mkdir()
         (tmp_path / "tools" / file.name).write_bytes(file.text)
         assert file.name == "pets.openapi.yaml"
@@ -138,6 +138,30 @@ async def test_a_document_in_the_settings_is_read_at_the_start_and_again(
             await gate.catalog.reload()
             assert "near_findItem" in gate.catalog.current.specs
     assert [path for _method, path, _headers, _body in seen] == ["/v1/items/1"]
+
+
+async def test_an_overlay_of_a_document_in_the_settings_is_read_again_too(tmp_path: Path) -> None:
+    (tmp_path / "shop.yaml").write_bytes(SMALL)
+    word = tmp_path / "word.yaml"
+    word.write_text("tools: {getItem: {timeout: 5}}", "utf-8")
+    shop = OpenApi(
+        document="shop.yaml", server="https://a.example", overlay="word.yaml", tags=("itms",)
+    )
+    every = shop.model_copy(update={"tags": ()})
+    async with Toolgate.open(Settings(root=tmp_path, tools=Tools(openapi={"s": every}))) as gate:
+        assert gate.catalog.current.specs["getItem"].timeout == 5
+        word.write_text("tools: {getItem: {timeout: 6}}", "utf-8")
+        await gate.catalog.reload()
+        assert gate.catalog.current.specs["getItem"].timeout == 6
+        word.write_text("tools: {getItem: {timeot: 6}}", "utf-8")
+        await gate.catalog.reload()
+        (health,) = [one for one in gate.catalog.health() if one.source == "openapi s"]
+        assert "word.yaml:1: getItem.timeot" in health.problem
+        assert gate.catalog.current.specs["getItem"].timeout == 6
+    word.write_text("tools: {}", "utf-8")
+    async with Toolgate.open(Settings(root=tmp_path, tools=Tools(openapi={"s": shop}))) as gate:
+        (health,) = [one for one in gate.catalog.health() if one.source == "openapi s"]
+        assert health.problem.startswith("No operation has the tag 'itms'.")
 
 
 async def test_a_document_that_is_missing_stops_the_start(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.sources.openapi_documents import document, schema, taken, tools
-from toolgate.sources.openapi.reading import Options
+from toolgate.sources.openapi.options import Options
 
 pytestmark = pytest.mark.req("P2")
 

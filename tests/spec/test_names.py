@@ -35,7 +35,51 @@ def test_a_name_that_can_stay_stays() -> None:
     assert for_model("pay_invoice-2") == "pay_invoice-2"
     assert for_model("a" * 64) == "a" * 64
     assert for_model("a" * 65) != "a" * 65
-    assert for_model("mcp:files:read").startswith("mcp_files_read_")
+    assert for_model("billing.pay").startswith("billing_pay_")
+
+
+SERVED = [
+    ("mcp:files:read", "mcp__files__read"),
+    ("mcp:my_files-2:read_all", "mcp__my_files-2__read_all"),
+    ("mcp:files:_read", "mcp__files___read"),
+    ("mcp:files:read__all", "mcp__files__read__all"),
+]
+
+
+@pytest.mark.req("C3")
+@pytest.mark.parametrize(("name", "theirs"), SERVED)
+def test_a_tool_of_a_server_has_no_digits_where_its_parts_can_be_told_apart(
+    name: str, theirs: str
+) -> None:
+    assert for_model(name) == theirs
+
+
+@pytest.mark.req("C3")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mcp:fi__les:read",
+        "mcp:files_:read",
+        "mcp:files:read.all",
+        "mcp:files:read:all",
+        "mcp:files:read_0123abcd",
+        f"mcp:files:{'a' * 54}",
+        "mcp__files__read",
+        "mcp:files",
+    ],
+)
+def test_any_other_has_digits(name: str) -> None:
+    assert re.match(r".*_[0-9a-f]{8}\Z", for_model(name))
+
+
+@pytest.mark.req("C3")
+@given(
+    given_names=st.lists(
+        st.from_regex(r"\Amcp(:|_{1,3})[a_]{1,4}(:|_{1,3})[a_]{1,4}\Z"), unique=True, max_size=30
+    )
+)
+def test_no_two_tools_of_servers_meet(given_names: list[str]) -> None:
+    assert len(from_model(given_names)) == len(given_names)
 
 
 @pytest.mark.req("C3")

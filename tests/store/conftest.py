@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.blank import put_blank
 from tests.servers.postgres import Postgres as Server
 from tests.store.kept import KINDS
+from tests.store.lent import lent_url
 from tests.store.once import Once
 from tests.store.once import opened as once_opened
-from tests.store.places import FILE, MEMORY, PLACES, SHARED, fresh_url, open_at
+from tests.store.places import FILE, MEMORY, PLACES, POSTGRES, SHARED, fresh_url, open_at
 from toolgate.ledger.journal import Journal
 from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
@@ -34,12 +36,19 @@ async def _url(
     return await stack.enter_async_context(fresh_url(server))
 
 
-async def _opened(
+async def opened(
     place: str, folder: Path, request: pytest.FixtureRequest, stack: AsyncExitStack
 ) -> Database:
-    database = open_at(await _url(place, folder, request, stack))
+    if place == POSTGRES:
+        url = await stack.enter_async_context(lent_url(request.getfixturevalue("postgres")))
+    else:
+        url = await _url(place, folder, request, stack)
+    if place == FILE:
+        put_blank(folder / "toolgate.db")
+    database = open_at(url)
     stack.push_async_callback(database.close)
-    await migrate(database)
+    if place == MEMORY:
+        await migrate(database)
     return database
 
 
@@ -47,7 +56,7 @@ async def _opened(
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Database]:
     """An open database with this version's tables."""
     async with AsyncExitStack() as stack:
-        yield await _opened(request.param, tmp_path, request, stack)
+        yield await opened(request.param, tmp_path, request, stack)
 
 
 @pytest.fixture(params=SHARED)
@@ -64,7 +73,7 @@ async def directory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGene
         if request.param == TWIN:
             yield MemoryDirectory()
         else:
-            yield TableDirectory(await _opened(request.param, tmp_path, request, stack))
+            yield TableDirectory(await opened(request.param, tmp_path, request, stack))
 
 
 @pytest.fixture(params=(TWIN, *PLACES))
@@ -74,7 +83,7 @@ async def journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenera
         if request.param == TWIN:
             yield MemoryJournal()
         else:
-            yield TableJournal(await _opened(request.param, tmp_path, request, stack))
+            yield TableJournal(await opened(request.param, tmp_path, request, stack))
 
 
 @pytest.fixture(params=KINDS)

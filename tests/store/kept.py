@@ -7,8 +7,10 @@ from typing import TypeVar
 
 import pytest
 
+from tests.blank import put_blank
 from tests.servers.postgres import Postgres as Server
-from tests.store.places import FILE, MEMORY, PLACES, fresh_url, open_at
+from tests.store.lent import lent_url
+from tests.store.places import FILE, MEMORY, PLACES, open_at
 from toolgate.store.database import Database
 from toolgate.store.migrate import migrate
 
@@ -26,13 +28,17 @@ async def kept(
 ) -> AsyncGenerator[T]:
     if request.param == TWIN:
         yield twin()
-    elif request.param in {FILE, MEMORY}:
-        place = ":memory:" if request.param == MEMORY else str(folder / "toolgate.db")
-        async with _opened(f"sqlite:///{place}") as database:
+    elif request.param == MEMORY:
+        async with _opened("sqlite:///:memory:") as database:
+            await migrate(database)
+            yield table(database)
+    elif request.param == FILE:
+        put_blank(folder / "toolgate.db")
+        async with _opened(f"sqlite:///{folder / 'toolgate.db'}") as database:
             yield table(database)
     else:
         server: Server = request.getfixturevalue("postgres")
-        async with fresh_url(server) as url, _opened(url) as database:
+        async with lent_url(server) as url, _opened(url) as database:
             yield table(database)
 
 
@@ -40,7 +46,6 @@ async def kept(
 async def _opened(url: str) -> AsyncGenerator[Database]:
     database = open_at(url)
     try:
-        await migrate(database)
         yield database
     finally:
         await database.close()

@@ -15,7 +15,7 @@ from toolgate.store.directory import TableDirectory
 from toolgate.store.migrate import migrate
 from toolgate.store.tables import tool_catalog
 from toolgate.tenancy.changes import SetTenantFlag, SetToolFlag
-from toolgate.tools.table import default_catalog
+from toolgate.tools.table import table
 
 pytestmark = pytest.mark.req("D1", "C5")
 
@@ -54,7 +54,7 @@ async def test_seeding_nothing_changes_nothing(database: Database) -> None:
 
 async def test_seeding_the_same_again_changes_nothing_at_all(database: Database) -> None:
     catalog, directory = CatalogTable(database), TableDirectory(database)
-    seeds = [Row(seed.definition, seed.source) for seed in default_catalog()]
+    seeds = [Row(row.seed, row.source) for row in table().values()]
     await catalog.seed(seeds)
     before, revision = await database.read(stored), await directory.revision()
     await catalog.seed(seeds)
@@ -129,7 +129,7 @@ async def test_nodes_that_seed_at_once_agree(url: str) -> None:
 
 async def test_the_default_catalog_is_read_back_as_specs(database: Database) -> None:
     catalog = CatalogTable(database)
-    seeds = default_catalog()
+    seeds = list(table().values())
     await catalog.seed([Row(seed.definition, seed.source) for seed in seeds])
     specs = await DatabaseSource(catalog, builtin=["*"]).load()
     assert {spec.name for spec in specs} == {seed.definition["name"] for seed in seeds}

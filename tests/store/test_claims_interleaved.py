@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.store.entries import entry
 from tests.store.once import Tables, keyed
 from tests.store.together import another_world, audited, one_by_one, rows, together, told
+from tests.thorough import some
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Basis, Begun, Ended, Journal
 from toolgate.ledger.state import State
@@ -135,7 +136,7 @@ async def came_of(
 # Each example makes two stores.
 @pytest.mark.timeout(180)
 @given(claims=st.lists(CLAIMS, max_size=20), over=ends(), data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=some(15, 60))
 async def test_any_order_in_one_batch_is_as_good_as_one_after_the_other(
     claims: list[Claim], over: list[End], data: st.DataObject
 ) -> None:

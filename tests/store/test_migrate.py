@@ -17,6 +17,7 @@ from tests.servers.postgres import Postgres as Server
 from tests.store.child import child
 from tests.store.places import FILE, SHARED, fresh_url
 from tests.store.schemas import opened, run, schema, versions
+from tests.thorough import some
 from toolgate.store import proof, upgrade
 from toolgate.store.directory import TableDirectory
 from toolgate.store.metadata import metadata
@@ -29,6 +30,10 @@ from toolgate.tenancy.changes import SetTenantFlag
 from toolgate.tenancy.keys import Key, Role
 
 pytestmark = pytest.mark.req("D1")
+
+
+# Every statement is a place to fall at; of so many in a row, one is tried.
+STRIDE = some(4, 1)
 
 
 @contextmanager
@@ -53,7 +58,7 @@ async def test_a_migration_that_falls_at_any_statement_leaves_nothing(url: str) 
         while not await database.read(schema):
             with failing_at(falls), contextlib.suppress(RuntimeError):
                 await migrate(database)
-            falls += 1
+            falls += STRIDE
         # Every table, at least, was a place to fall at.
         assert falls > len(metadata.tables)
         await migrate(database)
@@ -115,10 +120,12 @@ async def test_processes_that_start_at_once_all_come_up(
 ) -> None:
     async with AsyncExitStack() as databases:
         if place == FILE:
-            urls = [f"sqlite:///{tmp_path / str(number)}.db" for number in range(8)]
+            urls = [f"sqlite:///{tmp_path / str(number)}.db" for number in range(some(4, 8))]
         else:
             server: Server = request.getfixturevalue("postgres")
-            urls = [await databases.enter_async_context(fresh_url(server)) for _ in range(4)]
+            urls = [
+                await databases.enter_async_context(fresh_url(server)) for _ in range(some(2, 4))
+            ]
         with ExitStack() as stack:
             nodes = [stack.enter_context(child(STARTING)) for _ in range(3)]
             assert [node.hear() for node in nodes] == ["ready"] * 3
@@ -219,6 +226,6 @@ async def test_an_upgrade_that_falls_at_any_statement_leaves_the_first_version(u
             assert await database.read(schema) == before
             with failing_at(falls), contextlib.suppress(RuntimeError):
                 await migrate(database)
-            falls += 1
+            falls += STRIDE
         assert falls > 10
         assert (await TableDirectory(database).load()).flags("acme") == {"echo": True}

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection
 
+from tests.thorough import some
 from toolgate.errors import InvalidRequest
 from toolgate.spec.tool import RateLimit
 from toolgate.store import tables
@@ -209,7 +210,7 @@ changes = st.one_of(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(12, 40))
 @given(st.lists(st.lists(changes, min_size=1, max_size=3), max_size=12), st.data())
 def test_reading_what_changed_gives_what_reading_all_gives(
     history: list[list[Change]], data: st.DataObject

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.servers.postgres import Postgres as Server
-from tests.store.places import FILE, POSTGRES, fresh_url
+from tests.store.lent import lent_url
+from tests.store.places import FILE, POSTGRES
 from tests.undo.shop import Shop
 from toolgate import Toolgate
 from toolgate.runtime import Runtime
@@ -35,7 +36,7 @@ async def house(
         store = Store()
         if request.param == POSTGRES:
             server: Server = request.getfixturevalue("postgres")
-            store = Store(url=await stack.enter_async_context(fresh_url(server)))
+            store = Store(url=await stack.enter_async_context(lent_url(server)))
         settings = Settings(root=tmp_path, store=store, toolbox=Toolbox(lease=60))
         opened = await stack.enter_async_context(Toolgate.open(settings))
         opened.add(*shop.tools())

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.house import until
-from tests.store.places import FILE, POSTGRES, fresh_url
+from tests.store.lent import lent_url
+from tests.store.places import FILE, POSTGRES
 from tests.undo import child
 from toolgate import Toolgate
 from toolgate.ledger.ledger import Which
@@ -54,7 +55,7 @@ async def test_an_undo_is_gone_on_with_in_order_and_each_step_once(
     request: pytest.FixtureRequest, tmp_path: Path, place: str, at: str
 ) -> None:
     if place == POSTGRES:
-        async with fresh_url(request.getfixturevalue("postgres")) as url:
+        async with lent_url(request.getfixturevalue("postgres")) as url:
             await killed(tmp_path, url, at)
             states = await recovered(tmp_path, url)
     else:

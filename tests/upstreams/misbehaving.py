@@ -135,6 +135,8 @@ LINES: dict[str, Callable[[Any], object]] = {
 
 def main(fault: str) -> None:
     if fault == "start: exits":
+        for number in range(30):
+            sys.stderr.write(f"step {number}\x1b[31m\n")
         sys.stderr.write("no licence for KEY-123\n")
         sys.exit(7)
     if fault == "start: silent":

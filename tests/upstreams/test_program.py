@@ -61,6 +61,8 @@ async def test_a_program_that_cannot_begin_is_away_and_says_why_to_the_operator_
         await upstream.call("ok", {}, seconds=1)
     assert "no licence for •••" in upstream.problem
     assert "exit code 7" in upstream.problem
+    assert len(upstream.last_words) == 20, "what led to it is kept too, and not without end"
+    assert upstream.last_words[-2:] == ("step 29 [31m", "no licence for •••")
     assert "licence" not in refused.value.message
     assert "Nothing ran" in refused.value.message
     await upstream.close()

@@ -10,9 +10,12 @@ from toolgate.catalog.source import Health, Source, Telling
 from toolgate.crash import crash_here
 from toolgate.errors import CatalogError, NameClash
 from toolgate.spec.names import kept
-from toolgate.spec.tool import ToolSpec
+from toolgate.spec.tool import BUILT_IN, ToolSpec
 
 Usable = Callable[[ToolSpec], str | None]
+
+# Where specs come from that an operator has written, or agreed to one by one.
+_OPERATORS = frozenset({"file", "mcp", "python"})
 
 
 class Catalog:
@@ -62,6 +65,7 @@ class Catalog:
             answers = await asyncio.gather(*(self._ask(source) for source in asked.values()))
             parts = dict(self._parts)
             problems: dict[str, str] = {}
+            failed: set[str] = set()
             for (label, source), answer in zip(asked.items(), answers, strict=True):
                 try:
                     parts = self._joined(parts, label, answer)
@@ -69,6 +73,7 @@ class Catalog:
                     if source.required and (label not in parts or isinstance(error, NameClash)):
                         raise
                     problems[label] = error.message
+                    failed.add(label)
                 else:
                     problems[label] = source.problem if isinstance(source, Telling) else ""
             crash_here("CP13")
@@ -80,6 +85,7 @@ class Catalog:
                     ok=not problem,
                     problem=problem,
                     foreign=getattr(asked[label], "foreign", False),
+                    stale=label in failed,
                 )
             return self.current
 
@@ -159,12 +165,22 @@ def _refuse_kept(parts: dict[str, tuple[ToolSpec, ...]]) -> None:
                 raise NameClash(f"{spec.name!r} of {spec.origin} {why}. Rename it.")
 
 
+def _gives_way(spec: ToolSpec, other: ToolSpec) -> bool:
+    """What an operator has written or agreed to stands in a built-in tool's place."""
+    return spec.origin.where == BUILT_IN and other.origin.kind in _OPERATORS
+
+
 def _merged(parts: dict[str, tuple[ToolSpec, ...]]) -> dict[str, ToolSpec]:
     merged: dict[str, ToolSpec] = {}
     _refuse_kept(parts)
     for specs in parts.values():
         for spec in specs:
             other = merged.setdefault(spec.name, spec)
+            if _gives_way(other, spec):
+                merged[spec.name] = spec
+                continue
+            if _gives_way(spec, other):
+                continue
             if other is not spec and other.origin == spec.origin:
                 raise NameClash(
                     f"{spec.name!r} is there twice, both times from {spec.origin}. Add it once, or "

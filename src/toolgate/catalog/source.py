@@ -45,3 +45,5 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     # Whether the house is well without it: a server of others, which may come and go.
     foreign: bool = False
+    # Whether it failed, and what is there of it is from before.
+    stale: bool = False

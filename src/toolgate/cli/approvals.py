@@ -1,6 +1,5 @@
 """`toolgate approvals`: what persons are asked, and their word on it."""
 
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -70,7 +69,7 @@ def list_(
                 row["tenant"],
                 row["agent"],
                 row["user"],
-                _moment(row["expires_ns"]),
+                show.moment(row["expires_ns"]),
                 _short(row["args"]),
             )
             for row in rows
@@ -101,10 +100,10 @@ def show_(
     show.line(f"{row['tool']} ({row['kind']}, {row['state']}), asked for by {asked}")
     show.line(row["prompt"])
     show.line(row["args"])
-    show.line(f"until {_moment(row['expires_ns'])}; these arguments were shown: {row['seen']}")
+    show.line(f"until {show.moment(row['expires_ns'])}; these arguments were shown: {row['seen']}")
     if row["decided_by"]:
         why = f": {row['reason']}" if row["reason"] else ""
-        show.line(f"decided by {row['decided_by']}, {_moment(row['decided_ns'])}{why}")
+        show.line(f"decided by {row['decided_by']}, {show.moment(row['decided_ns'])}{why}")
 
 
 @app.command()
@@ -131,7 +130,7 @@ def approve(
 
     row = administer(Place(config, url, key_file), work, far, json=json)
     sentence = (
-        f"{row['tool']} may run once, with these arguments, until {_moment(row['expires_ns'])}."
+        f"{row['tool']} may run once, with these arguments, until {show.moment(row['expires_ns'])}."
     )
     show.told(row, sentence, json=json)
 
@@ -155,10 +154,6 @@ def deny(
 
     row = administer(Place(config, url, key_file), work, far, json=json)
     show.told(row, f"{row['tool']} is refused with these arguments.", json=json)
-
-
-def _moment(at_ns: int) -> str:
-    return datetime.fromtimestamp(at_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _short(args: str) -> str:

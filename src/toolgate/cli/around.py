@@ -3,7 +3,7 @@
 import asyncio
 import resource
 import shutil
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
@@ -24,23 +24,29 @@ _LEAST_FREE = 100 * 1024 * 1024
 _MOST_SKEW = 2.0
 
 
-async def around(settings: Settings, *, is_new: bool) -> list[Finding]:
-    """`is_new`: the store is not made yet, so that nobody can ask it for the time."""
-    found = [_open_files(), _disk(settings), await _sandbox(settings)]
+async def around(
+    settings: Settings, *, is_new: bool, programs: Sequence[str] = ()
+) -> list[Finding]:
+    """`is_new`: the store is not made yet, so that nobody can ask it for the time. `programs`: who
+    runs in a sandbox.
+    """
+    found = [_open_files(), _disk(settings), await _sandbox(settings, programs)]
     if not is_new:
         found.append(await _clock(settings))
     return [*found, *[one async for one in _addresses(settings)]]
 
 
-async def _sandbox(settings: Settings) -> Finding:
+async def _sandbox(settings: Settings, programs: Sequence[str]) -> Finding:
     """It is tried; to be without one is fine for who runs no programs."""
     found = await chosen(settings.sandbox)
     if not found.refusal:
         return Finding("sandbox", True, f"{found.name}; it was tried, and holds")
-    needed = settings.sandbox.kind != "auto" or any(
-        server.command and server.enabled for server in settings.mcp.servers.values()
-    )
-    return Finding("sandbox", not needed, found.refusal)
+    if programs:
+        more = f" and {len(programs) - 1:,} more" if programs[1:] else ""
+        return Finding("sandbox", False, f"{programs[0]}{more} cannot run. {found.refusal}")
+    if settings.sandbox.kind != "auto":
+        return Finding("sandbox", False, found.refusal)
+    return Finding("sandbox", True, f"none, and nothing here needs one yet. {found.refusal}")
 
 
 def _open_files() -> Finding:

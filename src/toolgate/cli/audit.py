@@ -3,7 +3,6 @@
 import json as json_text
 import re
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -60,7 +59,7 @@ def list_(
         ("when", "who", "change", "tenant", "details", "why"),
         [
             (
-                datetime.fromtimestamp(row["at_ns"] / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S"),
+                show.moment(row["at_ns"]),
                 row["who"],
                 row["change"],
                 row["tenant"] or "(every one)",

@@ -34,7 +34,9 @@ async def open_despite(
     problems: list[ToolgateError] = []
     while True:
         try:
-            gate = await stack.enter_async_context(Toolgate.open(settings, servers=False))
+            gate = await stack.enter_async_context(
+                Toolgate.open(settings, servers=False, scheduled=False)
+            )
         except CatalogError as error:
             if definitions or not (settings.tools.files or settings.tools.urls):
                 raise

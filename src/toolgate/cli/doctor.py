@@ -13,19 +13,21 @@ import typer
 
 from toolgate.bootstrap import Toolgate, store_state
 from toolgate.call import Caller
-from toolgate.cli import show
+from toolgate.catalog.plugins import SOURCE as PLUGIN
+from toolgate.cli import log, show
 from toolgate.cli.around import around
 from toolgate.cli.despite import open_despite
 from toolgate.cli.examined import examined
 from toolgate.cli.far import KeyFile, Place, Url
-from toolgate.cli.finding import Finding, of_engine, of_sources
+from toolgate.cli.finding import Finding, of_engine, of_plugin, of_server, of_sources
 from toolgate.cli.session import AGENT, TENANT, Config, Json, load
 from toolgate.errors import CallRefused, ToolgateError
 from toolgate.settings.settings import Settings
+from toolgate.upstreams.review import SOURCE
 
 app = typer.Typer(add_completion=False, help="Check every part and say what to do.")
 # Where the tools that are not ours come from.
-_OWN = frozenset({"file", "http"})
+_OWN = frozenset({"file", "http", "openapi"})
 _MOST_NAMED = 20
 _PARTS: Mapping[str, str] = {"invalid_policy": "policy", "settings_invalid": "settings"}
 # To open these would make or change them, and who only asks how things are wants neither.
@@ -40,6 +42,7 @@ def doctor(
     config: Config = None, url: Url = "", key_file: KeyFile = None, json: Json = False
 ) -> None:
     """Check every part and say what to do."""
+    log.to_nobody()
     place = Place(config, url, key_file)
     findings = asyncio.run(examined(place)) if place.is_far else list(_examined(config))
     if json:
@@ -86,12 +89,20 @@ async def _opened(settings: Settings) -> list[Finding]:
         tenants = show.count(len(world.tenants), "tenant")
         broken = {_failed(problem).part for problem in problems}
         keys = "on record" if world.keys else "none yet; the first `toolgate serve` makes them"
-        beside = await around(settings, is_new=bool(store))
+        # Asked by connections for this alone: nothing of them is agreed to.
+        servers = await gate.servers.examined()
+        programs = [one["name"] for one in servers if one["is_program"]]
+        programs += [
+            one.name for one in gate.catalog.current.specs.values() if one.provider == "shell"
+        ]
+        beside = await around(settings, is_new=bool(store), programs=programs)
         return [
             Finding("store", True, store or f"up to date; {tenants}"),
             *map(_failed, problems),
             # What stands in for a part that cannot be read is none of the operator's.
             *[finding async for finding in _tools(gate) if "catalog" not in broken],
+            *map(of_plugin, gate.plugins.rows()),
+            *map(of_server, servers),
             *[finding async for finding in _engines(gate, settings) if finding.part not in broken],
             *([] if store else [Finding("keys", True, keys)]),
             *beside,
@@ -112,13 +123,16 @@ async def _engines(gate: Toolgate, settings: Settings) -> AsyncGenerator[Finding
 
 async def _tools(gate: Toolgate) -> AsyncGenerator[Finding]:
     """Where they come from, and whether they run: one of one's own has to; a built-in may wait."""
-    for found in of_sources(map(msgspec.structs.asdict, gate.catalog.health())):
+    apart = (SOURCE, PLUGIN)
+    own_sources = [one for one in gate.catalog.health() if not one.source.startswith(apart)]
+    for found in of_sources(map(msgspec.structs.asdict, own_sources)):
         yield found
     snapshot = gate.catalog.current
     own = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind in _OWN]
     ready = len(snapshot.specs) - len(snapshot.unusable)
     told = f"{ready:,} can run"
-    if missing := len(snapshot.unusable) - len(own):
+    apart = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind == "plugin"]
+    if missing := len(snapshot.unusable) - len(own) - len(apart):
         told += f", {show.count(missing, 'built-in')} not part of this version"
     yield Finding("tools", True, told)
     for name in own[:_MOST_NAMED]:

@@ -51,5 +51,25 @@ def of_sources(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
     ]
 
 
+def of_plugin(row: Mapping[str, Any]) -> Finding:
+    """How a plugin is; one that is switched off is as it should be."""
+    name, problem = row["name"], " ".join(row["problem"].split())
+    version = f" {row['version']}" if row["version"] else ""
+    if row["state"] == "off":
+        return Finding("plugin", True, f"{name}{version}: switched off")
+    return Finding("plugin", not problem, f"{name}{version}: {problem or _tools(row['tools'])}")
+
+
+def of_server(row: Mapping[str, Any]) -> Finding:
+    """How an MCP server was when it was asked."""
+    name, problem = row["name"], " ".join(row["problem"].split())
+    if not row["ok"] or not problem:
+        said = " ".join(row["server"].values())
+        answers = f"answers{f' ({said})' if said else ''}; {_tools(row['tools'])}"
+        return Finding("mcp server", not problem, f"{name}: {problem or answers}")
+    look = f"; look at it: toolgate servers diff {name}" if row["held"] else ""
+    return Finding("mcp server", False, f"{name}: answers, but {problem}{look}")
+
+
 def _tools(number: int) -> str:
     return f"{number:,} tool" if number == 1 else f"{number:,} tools"

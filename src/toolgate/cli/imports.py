@@ -8,9 +8,7 @@ import typer
 from toolgate.cli import show
 from toolgate.cli.bring import Brought, bring
 from toolgate.cli.far import KeyFile, Place, Url
-from toolgate.cli.openapi import Asked, Taken, progress, take, tell
 from toolgate.cli.session import Config, Json, at_place, load, usage
-from toolgate.importing import Options, Selection
 
 OPENAPI = "openapi"
 Globs = list[str]
@@ -39,10 +37,12 @@ def import_(
     client_id: Annotated[
         str, typer.Option("--client-id", help="OpenAPI: who we are where OAuth gives tokens.")
     ] = "",
+    auth: Annotated[
+        Globs, typer.Option("--auth", help="OpenAPI: the security scheme to take of several.")
+    ] = _NONE,
     overlay: Annotated[
-        Path | None,
-        typer.Option("--overlay", help="OpenAPI: a file with your word on its tools."),
-    ] = None,
+        str, typer.Option("--overlay", help="OpenAPI: a file with your word on its tools.")
+    ] = "",
     tag: Annotated[Globs, typer.Option("--tag", help="OpenAPI: only of this tag.")] = _NONE,
     path: Annotated[
         Globs, typer.Option("--path", help="OpenAPI: only below this path, as a glob.")
@@ -56,6 +56,12 @@ def import_(
     deprecated: Annotated[
         bool, typer.Option("--deprecated", metavar="", help="OpenAPI: also what is deprecated.")
     ] = False,
+    again: Annotated[
+        str, typer.Option("--again", help="OpenAPI: with the document and options of this import.")
+    ] = "",
+    tags: Annotated[
+        bool, typer.Option("--tags", metavar="", help="OpenAPI: show only which tags there are.")
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", "--list", metavar="", help="OpenAPI: show only what would come."),
@@ -68,30 +74,46 @@ def import_(
     """Check a tool file against all that is there, and copy it to the others; or make one from an
     OpenAPI document: `import openapi FILE|URL`.
     """
+    # Every `toolgate tools` loads this file, and only this one reads documents.
+    from toolgate.cli.openapi import Asked, progress, take  # noqa: PLC0415
+    from toolgate.cli.taken import Taken, tell, tell_tags  # noqa: PLC0415
+    from toolgate.importing import Remembered  # noqa: PLC0415
+
     place = Place(config, url, key_file)
+    given = Remembered(
+        document=document,
+        name=name,
+        prefix=prefix,
+        server=server,
+        client_id=client_id,
+        overlay=overlay,
+        auth=tuple(auth),
+        tags=tuple(tag),
+        paths=tuple(path),
+        methods=tuple(method),
+        operations=tuple(operation),
+        deprecated=deprecated,
+    )
     if what != OPENAPI:
-        given = (document, name, prefix, server, client_id, overlay, dry_run)
-        if any((*given, tag, path, method, operation, deprecated)):
+        if given != Remembered() or again or dry_run or tags:
             raise usage("Those go with a document: import openapi FILE|URL.", json=json)
         _file(Path(what), place, replace=replace, json=json)
         return
-    if not document:
+    if not document and not again:
         raise usage("Name the document: import openapi FILE|URL.", json=json)
-    selection = Selection(
-        tags=tag, paths=path, methods=method, operations=operation, deprecated=deprecated
-    )
-    if unknown := selection.unknown_methods():
+    if unknown := given.options.selection.unknown_methods():
         raise usage(f"There is no method {unknown[0][:40]!r}.", json=json)
-    options = Options(
-        name=name, prefix=prefix, server=server, client_id=client_id, selection=selection
-    )
-    asked = Asked(document, options, overlay, dry_run=dry_run)
+    asked = Asked(given, again, dry_run=dry_run or tags)
 
     async def here() -> Taken:
         with progress() as told:
             return await take(load(config), asked, told)
 
-    tell(at_place(place, here, None, json=json), json=json)
+    taken = at_place(place, here, None, json=json)
+    if tags:
+        tell_tags(taken, json=json)
+    else:
+        tell(taken, json=json)
 
 
 def _file(file: Path, place: Place, *, replace: bool, json: bool) -> None:

@@ -39,6 +39,7 @@ SETTINGS = """\
 # files = ["tools/*.yaml", "tools/*.yml", "tools/*.json"]
 # urls = []                 # endpoints that answer with a tool file
 # builtin = ["*"]           # which built-in tools there are
+# plugins = ["plugins"]     # folders that plugins are in; make one: toolgate plugins new NAME
 
 [toolbox]
 # default_timeout = 30      # seconds a call may take

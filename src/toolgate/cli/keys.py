@@ -14,7 +14,7 @@ from toolgate.cli.operator import Why, signed
 from toolgate.cli.session import Config, Json, usage
 from toolgate.errors import InvalidRequest
 from toolgate.tenancy import lasting
-from toolgate.tenancy.keys import WITHOUT_AGENT, Key, Role
+from toolgate.tenancy.keys import WITHOUT_AGENT, Key, Role, need_another_admin
 from toolgate.tenancy.layer import roles_of
 from toolgate.tenancy.roster import strangers
 from toolgate.tenancy.tenancy import Tenancy
@@ -193,28 +193,15 @@ def revoke(
     """Make a key open nothing any more."""
 
     async def work(gate: Toolgate) -> None:
-        now_ns = clock.unix_ns()
-        held = [key for key in gate.tenancy.world.keys.values() if not key.is_over(now_ns)]
-        _need_another(id, {key.id for key in held if key.role is Role.ADMIN}, force=force)
+        if not force:
+            need_another_admin(id, gate.tenancy.world.keys.values())
         await signed(gate, why).revoke_key(id)
 
     async def far(server: Server) -> None:
-        if not force:
-            rows = await server.each("keys")
-            _need_another(id, {row["id"] for row in rows if row["role"] == Role.ADMIN}, force=force)
-        await server.delete("keys", id, why=why)
+        await server.delete("keys", id, force=force, why=why)
 
     administer(Place(config, url, key_file), work, far, json=json)
     show.told({"id": id, "revoked": True}, f"{id} opens nothing any more.", json=json)
-
-
-def _need_another(id_: str, admins: set[str], *, force: bool) -> None:
-    """Without an admin's key nobody administers the server from elsewhere."""
-    if admins == {id_} and not force:
-        raise InvalidRequest(
-            f"{id_} is the last key of an admin: make another first (toolgate keys add --role "
-            "admin --tenant NAME), or say --force. Nothing was revoked."
-        )
 
 
 async def _put_on_record(tenancy: Tenancy, tenant: str, agent: str) -> None:

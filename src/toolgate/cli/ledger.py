@@ -1,6 +1,5 @@
 """`toolgate ledger`: what agents did, taking it back, and settling what nobody knows."""
 
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -100,7 +99,7 @@ def list_(
         ("when", "call", "tool", "agent", "user", "state", "turn group", "why"),
         [
             (
-                _moment(row["started_ns"]),
+                show.moment(row["started_ns"]),
                 row["call_id"],
                 row["tool"],
                 row["agent"],
@@ -142,7 +141,7 @@ def show_(
     if json:
         show.as_json(row)
         return
-    row["started"] = _moment(row["started_ns"])
+    row["started"] = show.moment(row["started_ns"])
     for name in ("call_id", "tool", "effect", "state", "started", "agent", "user", "turn_group"):
         show.field(name, row.get(name, ""))
     for name in ("args", "output", "undo", "error"):
@@ -256,7 +255,3 @@ def again(
     show.told(output, f"It ran again as {output['call_id']}: {output['status']}.", json=json)
     if not output["ok"]:
         raise typer.Exit(1)
-
-
-def _moment(at_ns: int) -> str:
-    return datetime.fromtimestamp(at_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S")

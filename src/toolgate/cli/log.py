@@ -20,6 +20,11 @@ def to_stderr() -> logging.Handler:
     return handler
 
 
+def to_nobody() -> None:
+    """For a command whose answer is what a warning would say."""
+    log.addHandler(logging.NullHandler())
+
+
 def follow(handler: logging.Handler, telemetry: Telemetry) -> None:
     """From here on as the settings say."""
     if telemetry.log == "json":

@@ -53,6 +53,7 @@ COMMANDS: Mapping[str, Entry] = {
     "stdio": Entry("toolgate.cli.stdio", "Serve MCP on standard input and output."),
     "tools": Entry("toolgate.cli.tools", "List, show, switch and export tools."),
     "servers": Entry("toolgate.cli.servers", "MCP servers whose tools are offered here."),
+    "plugins": Entry("toolgate.cli.plugins", "Plugins: code and tools in a folder."),
     "tenants": Entry("toolgate.cli.tenants", "List and add tenants."),
     "agents": Entry("toolgate.cli.agents", "Agents and their capsules."),
     "roles": Entry("toolgate.cli.roles", "What a role may use."),
@@ -77,6 +78,13 @@ def _without_a_type(option: Any) -> Any:
     if option is not None:
         option.metavar = ""
     return option
+
+
+def _plain_in_a_pipe(*commands: Any) -> None:
+    """Boxes are for who looks at them: a pipe, a file or a pager gets text of its width."""
+    if not sys.stdout.isatty():
+        for one in commands:
+            one.rich_markup_mode = None
 
 
 def _asked_servers() -> set[str]:
@@ -105,6 +113,11 @@ class LazyGroup(TyperGroup):
 
     _running = False
 
+    def main(self, *args: Any, **more: Any) -> Any:
+        """All of it."""
+        _plain_in_a_pipe(self)
+        return super().main(*args, **more)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What stands before the command; who asked for JSON is told in it what does not fit."""
         json = "--json" in args
@@ -128,7 +141,9 @@ class LazyGroup(TyperGroup):
             return TyperCommand(cmd_name, help=entry.about)
         command = get_command(importlib.import_module(entry.module).app)
         command.name = cmd_name
-        for one in (command, *getattr(command, "commands", {}).values()):
+        whole = (command, *getattr(command, "commands", {}).values())
+        _plain_in_a_pipe(*whole)
+        for one in whole:
             _without_a_type(one.get_help_option(ctx))
         return command
 

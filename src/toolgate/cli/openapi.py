@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -11,87 +11,162 @@ from typing import NamedTuple
 import msgspec
 
 from toolgate.bootstrap import Toolgate, read_tool_file
-from toolgate.cli import show
 from toolgate.cli.bring import checked, place_of, write
+from toolgate.cli.taken import Taken
 from toolgate.errors import CatalogError, InvalidRequest
 from toolgate.importing import (
+    SUFFIX,
     Imported,
-    Options,
     Progress,
+    Remembered,
     Written,
     fetched,
     imported,
+    is_address,
+    kept_address,
     overlay_in,
+    remembered_in,
     specs_in,
     written,
 )
 from toolgate.settings.settings import Settings
 from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.names import nearest
 
-_SHOWN = 20
 _ENDINGS = (".yaml", ".json")
 
 
 class Asked(NamedTuple):
     """What to bring, and how."""
 
-    where: str
-    options: Options
-    overlay: Path | None
-    dry_run: bool
-
-
-class Taken(NamedTuple):
-    """What came of it. `file` is empty where nothing was written."""
-
-    found: Imported
-    file: str = ""
-    added: Sequence[str] = ()
-    removed: Sequence[str] = ()
-    changed: Sequence[str] = ()
-    unusable: Sequence[str] = ()
+    # Paths as they were typed.
+    given: Remembered
+    # The import whose options hold where none are given.
+    again: str = ""
+    dry_run: bool = False
 
 
 async def take(settings: Settings, asked: Asked, progress: Progress | None) -> Taken:
     """Read a document and keep its tools, whole or not at all."""
-    overlay = None if asked.overlay is None else overlay_in(asked.overlay)
-    document = await fetched(settings, asked.where)
-    options = msgspec.structs.replace(asked.options, address=document.address)
-    found = imported(document, options, overlay=overlay, progress=progress)
+    how = _how(settings, asked)
+    more = {"overlay": overlay_in(_place(settings, how.overlay))} if how.overlay else {}
+    document = await fetched(settings, asked.given.document or _found(settings, how, asked))
+    options = msgspec.structs.replace(how.options, address=document.address)
+    found = imported(document, options, progress=progress, **more)
     if asked.dry_run:
         return Taken(found)
     if not found.tools:
         raise InvalidRequest("Nothing of the document becomes a tool. Look with --dry-run.")
-    file = written(found, name=options.name, where=document.file)
-    return await _kept(settings, found, file)
+    # By its title a document is called what that says today.
+    how = msgspec.structs.replace(how, name=found.name)
+    return await _kept(settings, found, written(found, how, where=document.file), how)
 
 
-async def _kept(settings: Settings, found: Imported, file: Written) -> Taken:
-    stem = file.name.removesuffix(".yaml").removesuffix(".json")
-    places = [place_of(settings, stem + ending) for ending in _ENDINGS]
-    place = next(one for one in places if one.name == file.name)
+def _how(settings: Settings, asked: Asked) -> Remembered:
+    """The options that hold, as a tool file keeps them."""
+    typed = asked.given
+    document = typed.document
+    if document:
+        far = is_address(document)
+        document = kept_address(document) if far else _from_root(settings, document)
+    overlay = _from_root(settings, typed.overlay) if typed.overlay else ""
+    given = msgspec.structs.replace(typed, document=document, overlay=overlay)
+    if not asked.again:
+        return given
+    for place in _places(settings, asked.again):
+        if kept := remembered_in(settings.root / place, shown=place):
+            found = kept.under(given)
+            # One that may not be kept is not that of the last time either.
+            return msgspec.structs.replace(found, document=document) if typed.document else found
+    listed = sorted(_stems(settings))
+    raise InvalidRequest(
+        f"There is no import {asked.again[:60]!r} that says how it was made."
+        f"{nearest(asked.again, listed)} There are: {', '.join(listed) or 'none'}."
+    )
+
+
+def _found(settings: Settings, how: Remembered, asked: Asked) -> str:
+    """Where the document was the last time."""
+    if not how.document:
+        raise InvalidRequest(
+            "The address of its document was not kept, since it can hold a secret. Name it again: "
+            f"import openapi URL --again {asked.again}"
+        )
+    return how.document if is_address(how.document) else str(_place(settings, how.document))
+
+
+def _place(settings: Settings, path: str) -> Path:
+    return settings.root / path
+
+
+def _from_root(settings: Settings, path: str) -> str:
+    return path if Path(path).is_absolute() else os.path.relpath(path, settings.root)
+
+
+def _places(settings: Settings, stem: str) -> list[str]:
+    return [str(place_of(settings, f"{stem}{SUFFIX}{ending}")) for ending in _ENDINGS]
+
+
+def _stems(settings: Settings) -> Iterator[str]:
+    folder = (settings.root / _places(settings, "any")[0]).parent
+    for path in folder.glob(f"*{SUFFIX}.*"):
+        stem, _, ending = path.name.rpartition(SUFFIX)
+        if ending in _ENDINGS:
+            yield stem
+
+
+async def _kept(settings: Settings, found: Imported, file: Written, how: Remembered) -> Taken:
+    stem = file.name.rpartition(SUFFIX)[0]
+    places = _places(settings, stem)
+    place = next(one for one in places if one.endswith(file.name))
     for one in places:
         if (settings.root / one).is_symlink():
-            raise InvalidRequest(f"{one.name} is a link, which is not written through.")
-    older = list(_before(settings, map(str, places)))
-    before = {one.name: one.fingerprint for one in older}
-    specs = specs_in(file, str(place))
+            raise InvalidRequest(f"{Path(one).name} is a link, which is not written through.")
+    older = {one.name: one for one in _before(settings, places)}
+    last = _last(settings, places)
+    specs = specs_in(file, place)
     async with Toolgate.open(settings) as gate:
-        unusable = checked(gate, [str(one) for one in places], specs)
+        unusable = checked(gate, places, specs)
     write(settings.root / place, file.text)
     for other in places:
         # What was small has become large, or the other way round.
         if other != place:
             (settings.root / other).unlink(missing_ok=True)
-    now = {spec.name: spec.fingerprint for spec in specs}
+    now = {spec.name: spec for spec in specs}
+    changed = (name for name in now if name in older)
     return Taken(
         found,
-        str(place),
-        added=[name for name in now if name not in before],
-        removed=[name for name in before if name not in now],
-        changed=[name for name in now if before.get(name, now[name]) != now[name]],
+        place,
+        added=[name for name in now if name not in older],
+        removed=[name for name in older if name not in now],
+        changed=[name for name in changed if older[name].fingerprint != now[name].fingerprint],
+        renamed=list(_renamed(older, now)),
         unusable=unusable,
+        again=stem,
+        last="" if last is None or last == how else last.shown(),
     )
+
+
+def _last(settings: Settings, places: Iterable[str]) -> Remembered | None:
+    """How it was imported before; one that cannot be read has nothing to compare with."""
+    for place in places:
+        with contextlib.suppress(CatalogError, InvalidRequest):
+            if found := remembered_in(settings.root / place, shown=place):
+                return found
+    return None
+
+
+def _renamed(older: dict[str, ToolSpec], now: dict[str, ToolSpec]) -> Iterator[tuple[str, str]]:
+    """The same request under another name: whatever means it by the older one does so no more."""
+    new = {_request(spec): name for name, spec in now.items() if name not in older}
+    for name, spec in older.items():
+        if name not in now and (called := new.get(_request(spec))):
+            yield name, called
+
+
+def _request(spec: ToolSpec) -> tuple[object, object]:
+    config = spec.config.value()
+    return config.get("method"), config.get("path")
 
 
 def _before(settings: Settings, places: Iterable[str]) -> Iterator[ToolSpec]:
@@ -101,85 +176,6 @@ def _before(settings: Settings, places: Iterable[str]) -> Iterator[ToolSpec]:
             # One that cannot be read has nothing to compare with.
             with contextlib.suppress(CatalogError):
                 yield from read_tool_file(path, place)
-
-
-def tell(taken: Taken, *, json: bool) -> None:
-    """What came of an import: the tools, what changed, what to set, and what was left out."""
-    found = taken.found
-    if json:
-        show.as_json(_row(taken))
-        return
-    if taken.file:
-        many = show.count(len(found.tools), "tool")
-        moved = f"{len(taken.added)} new, {len(taken.changed)} changed, {len(taken.removed)} gone"
-        show.line(f"{taken.file} has {many}: {moved}.")
-        for word in ("changed", "removed"):
-            names = getattr(taken, word)
-            if names:
-                show.line(f"{word}: {_some(names)}")
-    else:
-        columns = ["name", "effect", "request", "description"]
-        rows = [
-            [
-                tool["name"],
-                str(tool["effect"]),
-                f"{tool['config']['method']} {tool['config']['path']}",
-                tool.get("description", "")[:60],
-            ]
-            for tool in found.tools
-        ]
-        show.table(columns, rows)
-    _tell_rest(taken)
-
-
-def _tell_rest(taken: Taken) -> None:
-    found = taken.found
-    for secret in found.secrets:
-        hosts = ", ".join(f'"{host}"' for host in secret.hosts[:10])
-        show.line(f"Its tools need a secret, {secret.about}; set it in the settings:")
-        show.line(f"  [providers.http.secrets.{secret.name}]")
-        show.line(f'  value_env = "{secret.name.upper()}"')
-        show.line(f"  hosts = [{hosts}]")
-    reasons: dict[str, list[str]] = {}
-    for one in found.skipped:
-        reasons.setdefault(one.reason, []).append(one.operation)
-    if reasons:
-        show.line(f"{show.count(len(found.skipped), 'operation')} left out:")
-        rows = [[str(len(where)), reason, where[0]] for reason, where in reasons.items()]
-        show.table(["count", "reason", "such as"], rows[:_SHOWN])
-    for note in found.notes[:_SHOWN]:
-        show.line(f"{note.message} ({_some(note.where)})")
-    if len(found.notes) > _SHOWN or len(reasons) > _SHOWN:
-        show.line("There is more: --json tells all of it.")
-    if taken.unusable:
-        told = taken.unusable[0]
-        more = f" So do {len(taken.unusable) - 1:,} others." if taken.unusable[1:] else ""
-        show.line(told + more)
-
-
-def _row(taken: Taken) -> dict[str, object]:
-    found = taken.found
-    return {
-        "title": found.title,
-        "version": found.version,
-        "operations": found.operations,
-        "file": taken.file,
-        "tools": [tool["name"] for tool in found.tools],
-        "added": taken.added,
-        "changed": taken.changed,
-        "removed": taken.removed,
-        "skipped": [{"operation": one.operation, "reason": one.reason} for one in found.skipped],
-        "notes": [{"message": one.message, "where": one.where} for one in found.notes],
-        "secrets": [
-            {"name": one.name, "about": one.about, "hosts": one.hosts} for one in found.secrets
-        ],
-        "unusable": taken.unusable,
-    }
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"
 
 
 @contextmanager

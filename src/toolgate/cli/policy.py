@@ -1,7 +1,6 @@
 """`toolgate policy`: check, test, replay and keep policies."""
 
 import asyncio
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -225,7 +224,7 @@ def _row(flip: Flip, calls: dict[str, list[str]]) -> dict[str, Any]:
     decision = flip.decision
     return {
         "decision": decision.id,
-        "at": _moment(decision.at_ns),
+        "at": show.moment(decision.at_ns),
         "tenant": decision.tenant,
         "tool": decision.tool,
         "caller": orjson.loads(decision.input)["caller"],
@@ -265,7 +264,3 @@ def _tell_replay(found: Replay, calls: dict[str, list[str]], since: str) -> None
             f"{show.count(len(found.untold), 'decision')} cannot be asked again: the policy reads "
             f"{', '.join(missing)}, which was not recorded. Set [policy] record_calls = true."
         )
-
-
-def _moment(at_ns: int) -> str:
-    return datetime.fromtimestamp(at_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S")

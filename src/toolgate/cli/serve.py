@@ -74,8 +74,8 @@ class _Server(uvicorn.Server):
         """Ready is when requests are taken."""
         await super().startup(sockets)
         if self.started:
-            # What is loaded by now stays: to look through all of it again holds up every call.
-            gc.collect()
+            # What is loaded by now stays: to look through all of it again holds up every call, and
+            # to do so now would hold up the first.
             gc.freeze()
             self.greet()
 

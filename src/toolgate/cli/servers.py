@@ -5,13 +5,14 @@ from typing import Annotated, Any
 import typer
 
 from toolgate.bootstrap import Toolgate
-from toolgate.cli import show
+from toolgate.cli import log, show
 from toolgate.cli.administer import administer
 from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import NO_LIST, Why, signed, whole
 from toolgate.cli.session import Config, Json, usage, with_gate
 from toolgate.errors import InvalidRequest
 from toolgate.server.admin.servers import checked
+from toolgate.settings.part import NOT_A_VALUE, is_variable
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="MCP servers whose tools are offered here."
@@ -44,6 +45,39 @@ def list_(
         return
     columns = ("name", "origin", "state", "tools", "held", "where", "problem")
     show.table(columns, [[str(row[column]) for column in columns] for row in rows])
+
+
+@app.command("show")
+def show_(
+    name: Name, config: Config = None, url: Url = "", key_file: KeyFile = None, json: Json = False
+) -> None:
+    """How a server is: what is wrong with it, and the last lines that its program wrote."""
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        return await gate.servers.shown(name)
+
+    async def far(server: Server) -> dict[str, Any]:
+        return await server.get("servers", name)
+
+    log.to_nobody()
+    found = administer(Place(config, url, key_file), work, far, json=json)
+    if json:
+        show.as_json(found)
+        return
+    for field in ("name", "origin", "state", "where", "tools"):
+        show.field(field, found[field])
+    for field, text in (
+        ("says it is", " ".join(found["server"].values())),
+        ("problem", found["problem"]),
+    ):
+        if text:
+            show.field(field, text)
+    for one in found["waiting"]:
+        show.field("waits", one)
+    if found["last_words"]:
+        show.line("It wrote last on its standard error:")
+        for line in found["last_words"]:
+            show.line(f"  {line}")
 
 
 @app.command()
@@ -89,8 +123,8 @@ def add(
         "args": tuple(command or ())[1:],
         "url": at,
         "env": _pairs(env, json=json),
-        "secrets_env": _pairs(secret_env, json=json),
-        "headers_env": _pairs(header_env, json=json),
+        "secrets_env": _variables(secret_env, json=json),
+        "headers_env": _variables(header_env, json=json),
         "readable": whole(readable),
         "writable": whole(writable),
         "hosts": whole(host),
@@ -106,7 +140,7 @@ def add(
         await server.put("servers", name, **fields, why=why)
 
     administer(Place(config, url, key_file), work, far, json=json)
-    told = f"Server {name} is used from now on. See how it is: toolgate servers test {name}"
+    told = f"Server {name} is used from now on. See how it is: toolgate servers show {name}"
     show.told({"name": name}, told, json=json)
 
 
@@ -225,6 +259,14 @@ def _show(found: list[dict[str, Any]]) -> None:
         show.line(f"{one['shown']}: {one['reason']}")
         for line in one["lines"]:
             show.line(f"  {line}")
+
+
+def _variables(given: list[str], *, json: bool) -> dict[str, str]:
+    """`--secret-env A=B`, where B is a variable. What is none may be a secret: it goes nowhere."""
+    pairs = [one.partition("=") for one in given]
+    if any(not name or not is_variable(variable) for name, _, variable in pairs):
+        raise usage(f"Write NAME=VARIABLE: {NOT_A_VALUE}. Nothing was changed.", json=json)
+    return {name: variable for name, _, variable in pairs}
 
 
 def _pairs(given: list[str], *, json: bool) -> dict[str, str]:

@@ -47,7 +47,8 @@ def with_gate(
     """Open the local store, or ask the server; end with a sentence when it cannot be done."""
 
     async def run() -> T:
-        async with Toolgate.open(load(place.config)) as gate:
+        # One command is not there for what others have scheduled.
+        async with Toolgate.open(load(place.config), scheduled=False) as gate:
             return await work(gate)
 
     return at_place(place, run, far, json=json)
@@ -120,8 +121,9 @@ def warn_of_sources(gate: Toolgate) -> None:
     """A source that did not answer is missed before its tools are."""
     for health in gate.catalog.health():
         if not health.ok:
-            kept = show.count(health.tools, "tool")
-            show.warning(f"source {health.source} is unhealthy ({kept} kept): {health.problem}")
+            there = show.count(health.tools, "tool") if health.tools else "no tools"
+            there += " as before" if health.stale and health.tools else ""
+            show.warning(f"source {health.source} is unhealthy ({there}): {health.problem}")
 
 
 def warn_of_engines(gate: Toolgate) -> None:

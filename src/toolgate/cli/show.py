@@ -13,6 +13,7 @@ import orjson
 import typer
 
 from toolgate.executor.people.visible import visible_json
+from toolgate.tenancy import lasting
 
 _NO_STYLES: Mapping[str, str] = {}
 # What the next command is given: a part of it is of no use, however narrow the screen is.
@@ -85,6 +86,11 @@ def coloured(text: str, colour: int) -> str:
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return text
     return f"\x1b[{colour}m{text}\x1b[0m"
+
+
+def moment(at_ns: int) -> str:
+    """A moment as every command writes and takes it, such as 2026-11-15T08:00:00Z; or nothing."""
+    return lasting.shown(at_ns) or ""
 
 
 def count(number: int, noun: str) -> str:

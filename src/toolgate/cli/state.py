@@ -2,4 +2,4 @@
 
 from collections.abc import Mapping
 
-STYLES: Mapping[str, str] = {"on": "green", "off": "yellow", "unusable": "red"}
+STYLES: Mapping[str, str] = {"on": "green", "off": "yellow", "away": "yellow", "unusable": "red"}

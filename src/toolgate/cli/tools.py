@@ -244,15 +244,23 @@ def reload(
     told = f"Every source was read again: {show.count(found['tools'], 'tool')}."
     for word in ("new", "changed", "gone"):
         told += f" {word.capitalize()}: {', '.join(found[word])}." if found[word] else ""
-    problems = [f"{one['source']}: {one['problem']}" for one in found["problems"]]
     if json:
         show.as_json(found)
     else:
         show.line(told)
-        for problem in problems:
-            show.line(f"It keeps what it had of {problem}")
-    if problems:
+        for one in found["problems"]:
+            show.line(_problem(one))
+    if found["problems"]:
         raise typer.Exit(1)
+
+
+def _problem(one: dict[str, Any]) -> str:
+    """What is wrong with a source, and what there is of it all the same."""
+    how = "stay as before" if one["stale"] else "are there"
+    there = f"{show.count(one['tools'], 'tool')} of it {how}"
+    if not one["tools"]:
+        there = "none of its tools are there"
+    return f"{one['source']} ({there}): {one['problem']}"
 
 
 @app.command("export")

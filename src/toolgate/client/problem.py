@@ -53,7 +53,7 @@ def _every(kind: type[ToolgateError]) -> Iterator[type[ToolgateError]]:
     if "code" in vars(kind):
         yield kind
     for below in kind.__subclasses__():
-        if below.__module__ == errors.__name__:
+        if vars(errors).get(below.__name__) is below:
             yield from _every(below)
 
 

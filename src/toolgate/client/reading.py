@@ -104,4 +104,5 @@ def _document(kind: type, given: Any) -> Any:
         return Schema.of(given)
     if issubclass(kind, Document):
         return Document.of(given)
+    # So msgspec is told that it cannot be decoded.
     raise NotImplementedError

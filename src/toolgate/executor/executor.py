@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
 
 import msgspec
@@ -24,7 +25,7 @@ from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.failure import execution_failed
 from toolgate.executor.mistakes import mistake
 from toolgate.executor.people.people import People
-from toolgate.executor.provider import NOT_BEGUN, Provider
+from toolgate.executor.provider import KINDS, NOT_BEGUN, Provider
 from toolgate.executor.recording.entries import downstream_key
 from toolgate.executor.recording.record import Record
 from toolgate.executor.recording.remember import Remember
@@ -145,7 +146,9 @@ class Executor:
         """Why a spec cannot run here, or `None`."""
         provider = self._provider(spec.provider)
         if provider is None:
-            return f"no provider {spec.provider!r} is available"
+            close = get_close_matches(spec.provider, {*self._providers, *KINDS}, n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            return f"no provider {spec.provider!r} is available{meant}"
         return provider.unusable(spec)
 
     async def run(

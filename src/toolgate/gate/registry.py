@@ -10,10 +10,13 @@ from toolgate.tenancy.world import World
 PHASE = "registry"
 # What follows them is for somebody else to decide.
 _ROUTING = frozenset({"delegate", "escalate"})
-_HELP = {
-    True: "It comes with a later version; [tools] builtin can leave it out until then.",
-    False: "Correct that in its definition, or in the module that it names.",
-}
+_LATER = "It comes with a later version; [tools] builtin can leave it out until then."
+_IMPORTED = (
+    "Its definition is made from an OpenAPI document: set what it lacks in the settings, or change "
+    "what it is imported with."
+)
+_CODE = "Correct that in its definition, or in the module that it names."
+_DATA = "Correct that in its definition, or in the settings."
 MISSING = Verdict(
     phase=PHASE,
     allowed=False,
@@ -31,7 +34,7 @@ def judge(caller: Caller, spec: ToolSpec, snapshot: Snapshot, world: World) -> V
     """The tenant's flag overrides the flag for everyone, which overrides the definition."""
     name = spec.name
     if name in snapshot.unusable:
-        return _no("implementation", snapshot.unusable[name], _HELP[spec.origin.where == BUILT_IN])
+        return _no("implementation", snapshot.unusable[name], _help(spec))
     unreached = _unreached(caller, spec)
     if unreached is not None:
         return unreached
@@ -51,6 +54,15 @@ def judge(caller: Caller, spec: ToolSpec, snapshot: Snapshot, world: World) -> V
     if flag is not None:
         rule, why = ("tool_flag", "switched off for everyone")
     return _no(rule, why, f"toolgate tools enable {name}")
+
+
+def _help(spec: ToolSpec) -> str:
+    kind, where = spec.origin.kind, spec.origin.where
+    if where == BUILT_IN:
+        return _LATER
+    if kind == "openapi" or where.endswith((".openapi.yaml", ".openapi.json")):
+        return _IMPORTED
+    return _CODE if spec.provider == "python" else _DATA
 
 
 def _unreached(caller: Caller, spec: ToolSpec) -> Verdict | None:

@@ -29,11 +29,12 @@ class Response(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A request, and how long it may take."""
+    """A request, how long it may take, and whether its answer may come compressed."""
 
     request: Request
     seconds: float
     until_ns: int
+    packed: bool = False
 
     @property
     def shown(self) -> str:
@@ -134,12 +135,15 @@ class HttpClient:
         seconds: float | None,
         repeatable: bool = False,
         credentials: Sequence[Credential] = (),
+        packed: bool = False,
     ) -> "Streaming":
         """Send, and read the answer piece by piece, within `async with`.
 
         Without `seconds` only its beginning has to come in time, and it may go on for ever.
+        `packed`: pieces may come compressed, as `Content-Encoding` says; the reader unpacks them.
         """
         asked = self._asked(method, url, headers, body, credentials, seconds)
+        asked = asked._replace(packed=True) if packed else asked
         return Streaming(self, asked, endless=seconds is None, repeatable=repeatable)
 
     async def close(self) -> None:
@@ -177,7 +181,7 @@ class HttpClient:
             is_kept = connection is not None
             if connection is None:
                 connection = await self._opened(location, asked)
-            exchange = Exchange(request.method, most, streamed=streamed)
+            exchange = Exchange(request.method, most, streamed=streamed, packed=asked.packed)
             connection.begin(written, request.body, exchange)
             self._pool.watch(connection, asked.until_ns)
             await connection.more(exchange)

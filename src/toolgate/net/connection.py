@@ -16,6 +16,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from toolgate.net.errors import Gone, Late, Lost
 from toolgate.net.headers import Headers
+from toolgate.net.unpacking import CODINGS
 
 _MOST_HEAD = 65_536
 # A chunk of one byte has five around it; what has much more around it is no answer.
@@ -32,12 +33,14 @@ class Exchange:
     """One answer as it comes in: whole within `most`, or piece by piece where it is `streamed`."""
 
     __slots__ = (
-        *("begun", "bodiless", "done", "has_head", "headers", "most", "pieces", "problem"),
-        *("size", "status", "streamed", "until_end", "waiter", "waiting"),
+        *("begun", "bodiless", "done", "has_head", "headers", "most", "packed", "pieces"),
+        *("problem", "size", "status", "streamed", "until_end", "waiter", "waiting"),
     )
 
-    def __init__(self, method: str, most: int, *, streamed: bool) -> None:
+    def __init__(self, method: str, most: int, *, streamed: bool, packed: bool = False) -> None:
         self.bodiless = method == "HEAD"
+        # Whether its reader unpacks what comes compressed.
+        self.packed = packed
         self.most = most
         self.streamed = streamed
         self.begun = self.has_head = self.done = self.until_end = False
@@ -258,7 +261,8 @@ def _is_said(tls: ssl.SSLObject | None) -> bool:
 
 def _unwanted(exchange: Exchange, headers: Headers) -> Lost | None:
     """What is wrong with an answer, as far as its headers tell."""
-    if headers.raw(b"content-encoding").lower() not in {b"", b"identity"}:
+    coding = headers.raw(b"content-encoding").lower()
+    if coding not in {b"", b"identity"} and not (exchange.packed and coding in CODINGS):
         return Lost("sends a compressed answer, which was not asked for")
     if headers.raw(b"transfer-encoding").lower() not in {b"", b"chunked"}:
         return Lost("sends its answer in an encoding that was not asked for")

@@ -7,17 +7,26 @@ import orjson
 
 from toolgate import clock
 from toolgate.call import Call
-from toolgate.errors import ExecutionFailed, ProviderUnavailable, ToolError, UnsupportedProvider
+from toolgate.errors import (
+    CallFailed,
+    ExecutionFailed,
+    ProviderUnavailable,
+    ToolError,
+    UnsupportedProvider,
+)
 from toolgate.executor.resilience.deadline import out_of_time
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
+from toolgate.upstreams.claims import disowned
 from toolgate.upstreams.member import Member
+from toolgate.upstreams.upstream import Upstream
 
 # What another toolgate, or whoever knows the word, does a call once by.
 KEY = "toolgate/idempotencyKey"
 _REQUESTS: Mapping[str, str] = {"resources": "resources/read", "prompts": "prompts/get"}
 _TEXT = frozenset({"type", "text"})
 _MOST_TOLD = 4_000
+_UNKNOWN = "It may have taken effect: check before you call it again."
 # By it a door knows a result that was kept aside.
 NOTE = "read_with"
 
@@ -84,25 +93,49 @@ class McpProvider:
                 )
         if bound.tool in member.held:
             raise UnsupportedProvider(
-                f"{spec.name!r} waits for an operator: it is not what it was. Nothing ran."
+                f"{spec.name!r} waits for an operator. Nothing ran. Do without it for now."
             )
         seconds = (call.until_ns - clock.monotonic_ns()) / 1e9
         if seconds <= 0:
             raise out_of_time(call)
-        upstream, line = member.upstream, call.asked.line
-        if bound.method:
-            said = await upstream.request(bound.method, call.args, seconds=seconds, line=line)
-            # A door takes this for a note of the house, on an output that it keeps. A server must
-            # not write such notes: what it names may be the caller's from elsewhere.
-            return {name: one for name, one in said.items() if name != NOTE}
-        args, key = call.args, call.downstream_key
-        meta = {KEY: key} if key else None
-        if key and bound.argument:
-            args = {**args, bound.argument: key}
-        result = await upstream.call(bound.tool, args, seconds=seconds, line=line, meta=meta)
+        try:
+            if bound.method:
+                return await _requested(member.upstream, bound, call, seconds)
+            args, key = call.args, call.downstream_key
+            meta = {KEY: key} if key else None
+            if key and bound.argument:
+                args = {**args, bound.argument: key}
+            line = call.asked.line
+            result = await member.upstream.call(
+                bound.tool, args, seconds=seconds, line=line, meta=meta
+            )
+        except CallFailed as error:
+            _advise(bound, error)
+            raise
         if result.get("isError") is True:
             raise _failed(bound, result)
-        return data_of(result)
+        data = data_of(result)
+        if type(data) is str:
+            # A text alone names nothing.
+            return data
+        own = disowned(bound.server, result)
+        return data if own is result else data_of(own)
+
+
+async def _requested(upstream: Upstream, bound: _Bound, call: Call, seconds: float) -> Any:
+    """What a server has beside its tools."""
+    line = call.asked.line
+    said = await upstream.request(bound.method, call.args, seconds=seconds, line=line)
+    # A door takes this for a note of the house, on an output that it keeps. A server must not
+    # write such notes: what it names may be the caller's from elsewhere.
+    told = disowned(bound.server, said)
+    return {name: one for name, one in told.items() if name != NOTE}
+
+
+def _advise(bound: _Bound, error: CallFailed) -> None:
+    """Say what to do where it is not known whether it happened. Who refused it did nothing."""
+    if not isinstance(error, ToolError) and not bound.spec.effect.repeatable:
+        error.message = f"{error.message}\n{_UNKNOWN}"
 
 
 def data_of(result: Mapping[str, Any]) -> Any:
@@ -144,7 +177,9 @@ def _failed(bound: _Bound, result: Mapping[str, Any]) -> ExecutionFailed:
     said = "\n".join(filter(None, texts))[:_MOST_TOLD] or "It failed, and does not say why."
     if bound.is_harmless or bound.spec.effect is Effect.PURE:
         return ToolError(said)
-    return SaidError(said)
+    failed = SaidError(said)
+    _advise(bound, failed)
+    return failed
 
 
 def _granted(spec: ToolSpec) -> _Bound:

@@ -9,14 +9,14 @@ from typing import Any, cast
 
 from toolgate.call import Call
 from toolgate.errors import UnsupportedProvider
-from toolgate.executor.provider import Provider
+from toolgate.executor.provider import KINDS, Provider
 from toolgate.settings.outward import CustomProvider
 from toolgate.spec.tool import ToolSpec
 
 log = logging.getLogger("toolgate")
 GROUP = "toolgate.providers"
 # What toolgate itself brings; no package takes their place.
-BUILT_IN = frozenset({"composio", "http", "mcp", "python", "queue", "shell"})
+BUILT_IN = KINDS | {"queue"}
 # Definitions that come from this machine, and so from its operator.
 _LOCAL = frozenset({"file", "python"})
 Factory = Callable[[Mapping[str, str]], Provider]
@@ -42,7 +42,13 @@ class PluggedProviders:
             if load is None:
                 return None
             own = self._named.get(kind)
-            self._found[kind] = _Plugged(kind, load, self._settings(own), is_named=own is not None)
+            self._found[kind] = _Plugged(
+                kind,
+                load,
+                self._settings(own),
+                is_named=own is not None,
+                unset=self._unset(own),
+            )
         return self._found[kind]
 
     async def close(self) -> None:
@@ -67,6 +73,13 @@ class PluggedProviders:
         secrets = {key: self._environ.get(name, "") for key, name in own.settings_env.items()}
         return MappingProxyType({**own.settings, **secrets})
 
+    def _unset(self, own: CustomProvider | None) -> str:
+        """The variables that it is to be handed and that are not there, with their keys."""
+        if own is None:
+            return ""
+        named = own.settings_env.items()
+        return ", ".join(f"{one} (for {key})" for key, one in named if one not in self._environ)
+
 
 class _Plugged:
     """One of them. What it raises while it is loaded or looks at a tool stays with its tools."""
@@ -78,6 +91,7 @@ class _Plugged:
         settings: Mapping[str, str],
         *,
         is_named: bool,
+        unset: str,
     ) -> None:
         self._kind = kind
         self._load = load
@@ -85,6 +99,8 @@ class _Plugged:
         self._is_named = is_named
         self._provider: Provider | None = None
         self._broken = ""
+        if unset:
+            self._broken = f"provider {kind!r} needs a variable that is not set: {unset}"
 
     def unusable(self, spec: ToolSpec) -> str | None:
         """As it says itself; or why it cannot be asked."""

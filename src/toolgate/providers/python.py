@@ -1,14 +1,11 @@
-"""Python functions: added by a program, named in a tool file, or built in."""
+"""Python functions: added by a program, or named in a tool file."""
 
 import asyncio
 import importlib
 import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any
-
-import orjson
 
 from toolgate.call import Call
 from toolgate.errors import (
@@ -20,20 +17,17 @@ from toolgate.errors import (
     UnsupportedProvider,
 )
 from toolgate.executor.failure import execution_failed
+from toolgate.executor.plain import begun, plain
 from toolgate.executor.resilience.attended import Stopped, attended
 from toolgate.executor.resilience.deadline import is_overdue, out_of_time, timed_out
 from toolgate.executor.resilience.partial import produced, whole
 from toolgate.providers.threads import NotBegun, Threads
-from toolgate.spec.document import NON_FINITE, has_non_finite
 from toolgate.spec.fit import carelessness, misfit
 from toolgate.spec.function import Binding
 from toolgate.spec.tool import ToolSpec
 
 # A thread whose caller has gone is not to be had back: so many times the usual number may be.
 _STUCK = 4
-_ALREADY_JSON = frozenset({bool, type(None)})
-# Nobody can change them later; but not each of them can be written.
-_UNCHANGEABLE = frozenset({int, str})
 
 
 class PythonProvider:
@@ -41,12 +35,10 @@ class PythonProvider:
 
     def __init__(
         self,
-        builtin: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
         *,
         concurrency: int = 64,
     ) -> None:
         """`concurrency`: how many calls run at a time; stuck threads come on top of them."""
-        self._builtin = builtin
         self._bindings: dict[str, Binding] = {}
         self._threads = Threads(most=_STUCK * concurrency, each=max(concurrency // 2, 1))
 
@@ -90,7 +82,7 @@ class PythonProvider:
                 else:
                     result = await attended(work, waiting)
             elif binding.is_stream:
-                await _begun(_collected(call, binding.function(**arguments), pieces))
+                await begun(_collected(call, binding.function(**arguments), pieces))
                 return whole(pieces)
             else:
                 result = await self._in_thread(spec.name, lambda: binding.function(**arguments))
@@ -104,7 +96,7 @@ class PythonProvider:
             raise ours.told(call) from None
         except BaseException as error:
             raise execution_failed(call, error) from error
-        return result if type(result) in _ALREADY_JSON else _as_json(call, result)
+        return plain(call, result)
 
     async def _in_thread(self, name: str, work: Callable[[], Any]) -> Any:
         try:
@@ -115,7 +107,7 @@ class PythonProvider:
             if is_overdue(never.error):
                 raise _Ours(out_of_time) from None
             raise never.error from None
-        return await _begun(_awaited(result)) if inspect.isawaitable(result) else result
+        return await begun(_awaited(result)) if inspect.isawaitable(result) else result
 
     def close(self) -> None:
         """No more calls."""
@@ -131,15 +123,8 @@ class PythonProvider:
             raise UnsupportedProvider(f"{spec.name!r} cannot run any more: {missing}.") from None
 
     def _find(self, spec: ToolSpec) -> Binding:
-        config = spec.config.value()
-        if "builtin" in config:
-            function = self._builtin.get(config["builtin"])
-            if function is None:
-                raise _Missing("its implementation is not part of this version")
-        else:
-            function = _imported(config)
         try:
-            found = Binding(function, name=spec.name)
+            found = Binding(_imported(spec.config.value()), name=spec.name)
         except InvalidSpecs as error:
             raise _Missing(str(error.problems[0]).removesuffix(".")) from None
         _check(spec, found)
@@ -167,7 +152,7 @@ async def _collected(call: Call, stream: AsyncIterator[Any], pieces: list[Any]) 
     on_piece = call.asked.on_piece
     async for given in stream:
         try:
-            piece = _as_json(call, given)
+            piece = plain(call, given)
         except InvalidOutput as error:
             raise _Ours(partial(_told, error)) from None
         pieces.append(piece)
@@ -181,14 +166,6 @@ def _told(error: InvalidOutput, _call: Call) -> InvalidOutput:
 
 async def _awaited(result: Any) -> Any:
     return await result
-
-
-async def _begun(work: Coroutine[Any, Any, Any]) -> Any:
-    try:
-        waiting = work.send(None)
-    except StopIteration as done:
-        return done.value
-    return await attended(work, waiting)
 
 
 class _Missing(Exception):
@@ -225,27 +202,3 @@ def _imported(config: Mapping[str, Any]) -> Callable[..., Any]:
     if not callable(found):
         raise _Missing(f"{module}.{name} is not a function")
     return found
-
-
-def _as_json(call: Call, result: Any) -> Any:
-    """Through JSON and back: every door gives the same data, and nobody can change it later."""
-    try:
-        raw = orjson.dumps(result, default=_default)
-    except (TypeError, ValueError) as error:
-        raise _not_json(call, str(error)) from None
-    if type(result) in _UNCHANGEABLE:
-        return result
-    if raw.find(b"null") >= 0 and has_non_finite(result):
-        raise _not_json(call, NON_FINITE)
-    return orjson.loads(raw)
-
-
-def _not_json(call: Call, reason: str) -> InvalidOutput:
-    return InvalidOutput(f"{call.spec.name!r} ran, but what it returned is not JSON ({reason}).")
-
-
-def _default(value: Any) -> Any:
-    dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        return dump(mode="json")
-    raise TypeError(f"a {type(value).__name__} has no JSON form")

@@ -6,6 +6,8 @@ machine is mounted into it. It is held before its first instruction until its li
 
 import asyncio
 import contextlib
+import functools
+import itertools
 import os
 import re
 import shutil
@@ -14,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from toolgate.errors import ProviderUnavailable
-from toolgate.sandbox import seccomp
+from toolgate.sandbox import executable, seccomp
 from toolgate.sandbox.cgroup import hierarchy
 from toolgate.sandbox.child import Child, spawned
 from toolgate.sandbox.egress.listening import listening
@@ -34,7 +36,6 @@ _CHILD = re.compile(rb'"child-pid": (\d+)\s*[,}]')
 _RAN = b'"exit-code"'
 _NOBODY = "65534"
 _UNSHARED = ("user", "ipc", "pid", "net", "uts", "cgroup-try")
-# Files of the kernel's that tell of this machine.
 _MASKED = (
     "/proc/kcore",
     "/proc/keys",
@@ -78,13 +79,14 @@ class Bubblewrap:
                 if mount.is_given
             }
             described = list(self.words(argv, policy, folder, shown, ways))
+            executable.check(argv[0], shown, path=variables(policy)["PATH"], folder=folder or WORK)
             known = seccomp.program()
         except (RefusedRootError, seccomp.NoFilterError) as refused:
             raise ProviderUnavailable(f"Nothing ran in the sandbox: {refused}.") from None
         files = {path: opened.holding(text.encode()) for path, text in accounts().items()}
         status, hold = opened.pipe(), opened.pipe()
         rules = opened.holding(known)
-        arguments = opened.holding(b"".join(map(_word, [*_files(files), *described])))
+        arguments = opened.holding(os.fsencode("\0".join((*_files(files), *described, ""))))
         given = {"--args": arguments, "--seccomp": rules, "--json-status-fd": status[1]}
         # It keeps the other end of what holds it: where this process is lost, it waits for good.
         given |= {"--block-fd": hold[0], "--sync-fd": hold[1]}
@@ -123,25 +125,7 @@ class Bubblewrap:
     ) -> Iterator[str]:
         if not argv or any("\0" in word for word in argv):
             raise RefusedRootError("a command has a program, and no word of it holds a NUL")
-        for each in _UNSHARED:
-            yield f"--unshare-{each}"
-        yield from ("--disable-userns", "--new-session", "--die-with-parent", "--cap-drop", "ALL")
-        yield from ("--uid", str(USER), "--gid", str(USER), "--hostname", "sandbox")
-        yield from (
-            "--size",
-            str(policy.memory),
-            "--tmpfs",
-            WORK,
-            "--proc",
-            "/proc",
-            "--dev",
-            "/dev",
-        )
-        yield from ("--size", str(policy.memory), "--tmpfs", SHARED, "--remount-ro", "/dev")
-        for path in filter(os.path.exists, _MASKED):
-            yield from ("--ro-bind", "/dev/null", path)
-        # As root, even without any right, a program could write the kernel's settings here.
-        yield from ("--remount-ro", "/proc")
+        yield from _surroundings(policy.memory)
         for mount in shown:
             yield from _mounted(mount, ways)
         yield from ("--remount-ro", "/", "--chdir", folder or WORK, "--clearenv")
@@ -220,6 +204,8 @@ class _Begun:
             with contextlib.suppress(ProcessLookupError):
                 self.child.inside(int(found[1]))
             self._told.set()
+            # What else it says is looked at when it is over: until then nobody wakes up for it.
+            self._status.rest()
 
     def _close(self) -> None:
         self._status.drain()
@@ -234,6 +220,24 @@ def found(_: Settings) -> Bubblewrap | str:
     if os.geteuid() == 0 and hierarchy() is None and shutil.which("setpriv") is None:
         return "neither groups that bound processes nor setpriv are here, and this runs as root"
     return Bubblewrap(str(Path(program).absolute()))
+
+
+@functools.lru_cache(maxsize=16)
+def _surroundings(memory: int) -> tuple[str, ...]:
+    """What is the same for every program that may use so much memory."""
+    size = ("--size", str(memory), "--tmpfs")
+    # Files of the kernel's that tell of this machine.
+    masked = [("--ro-bind", "/dev/null", path) for path in filter(os.path.exists, _MASKED)]
+    return (
+        *(f"--unshare-{each}" for each in _UNSHARED),
+        *("--disable-userns", "--new-session", "--die-with-parent", "--cap-drop", "ALL"),
+        *("--uid", str(USER), "--gid", str(USER), "--hostname", "sandbox"),
+        *(*size, WORK, "--proc", "/proc", "--dev", "/dev"),
+        *(*size, SHARED, "--remount-ro", "/dev"),
+        *itertools.chain.from_iterable(masked),
+        # As root, even without any right, a program could write the kernel's settings here.
+        *("--remount-ro", "/proc"),
+    )
 
 
 def _dropping() -> tuple[str, ...]:
@@ -252,7 +256,3 @@ def _mounted(mount: Mount, ways: Mapping[str, int]) -> Iterator[str]:
 def _files(files: Mapping[str, int]) -> Iterator[str]:
     for path, descriptor in files.items():
         yield from ("--file", str(descriptor), path)
-
-
-def _word(word: str) -> bytes:
-    return os.fsencode(word) + b"\0"

@@ -98,8 +98,8 @@ class Hierarchy(msgspec.Struct, frozen=True, kw_only=True):
             group.memory.mkdir()
             group.processes.mkdir(exist_ok=group.processes == group.memory)
             for file, value, needed in self._limits(memory):
-                _write(group.memory / file, value, needed=needed)
-            _write(group.processes / "pids.max", str(processes), needed=True)
+                _write(f"{group.memory}/{file}", value, needed=needed)
+            _write(f"{group.processes}/pids.max", str(processes), needed=True)
         except OSError:
             group.remove()
             raise
@@ -210,9 +210,14 @@ def _memberships(text: str) -> Mapping[str, str]:
     return found
 
 
-def _write(file: Path, value: str, *, needed: bool) -> None:
+def _write(file: str, value: str, *, needed: bool) -> None:
     try:
-        file.write_text(value)
+        # No file object is made for it: the start of a program waits for this.
+        opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC)
+        try:
+            os.write(opened, value.encode())
+        finally:
+            os.close(opened)
     except OSError:
         if needed:
             raise

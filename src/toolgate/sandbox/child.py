@@ -124,7 +124,8 @@ class Child:
             self._inside = -1
         self._empty()
         if self._group is not None:
-            self.ran_out_of_memory = self._group.ran_out
+            # One that ended well is not asked what it met on its way.
+            self.ran_out_of_memory = code != 0 and self._group.ran_out
             self._remove(self._group)
         for do in self._at_end:
             do()

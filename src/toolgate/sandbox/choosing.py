@@ -26,6 +26,13 @@ _DOES_NOT_HOLD = {
     "sandlock": "sandlock 0.9 does not hold: where a path is denied, a link leads a program out of "
     "its folders to write; and it may change modes and dates of what it may only read"
 }
+# What to do where one does not hold; the reason follows.
+_ADVICE = {
+    "bubblewrap": "Install a bubblewrap that has --bind-fd",
+    "gvisor": 'Mend what gVisor lacks, or set [sandbox] kind = "bubblewrap", which needs no root',
+    "container": "Look at the engine and its image",
+    "sandlock": 'Set [sandbox] kind = "bubblewrap"',
+}
 # What was found of each, for as long as this process runs: what is installed later needs a restart.
 TRIED: dict[tuple[str, str, str], Kind | str] = {}
 
@@ -63,14 +70,15 @@ async def chosen(
     `guard`: where the hosts that a program names may lead.
     """
     reasons: list[str] = []
-    for name in _BY_ITSELF if settings.kind == "auto" else (settings.kind,):
+    names = _BY_ITSELF if settings.kind == "auto" else (settings.kind,)
+    for name in names:
         found = await _tried(name, settings)
         if not isinstance(found, str):
             return Governed(Programs(found, guard), settings, protected, hidden)
         reasons.append(f"{name}: {found}")
     return Refusing(
-        "No sandbox holds on this machine, so no program runs. Install a bubblewrap that has "
-        f"--bind-fd, or see `toolgate doctor`. {'; '.join(reasons)}."
+        f"No sandbox holds on this machine, so no program runs. {_ADVICE[names[0]]}, or see "
+        f"`toolgate doctor`. {'; '.join(reasons)}."
     )
 
 

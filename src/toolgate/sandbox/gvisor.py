@@ -7,14 +7,16 @@ those of the group around all of it.
 import os
 import secrets
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from toolgate.errors import ProviderUnavailable
+from toolgate.sandbox import executable
 from toolgate.sandbox.cgroup import Hierarchy, hierarchy
 from toolgate.sandbox.child import Child, spawned
 from toolgate.sandbox.egress.proxy import Proxy
@@ -29,6 +31,9 @@ from toolgate.settings.outward import Sandbox as Settings
 # What its kernel uses itself, on top of what the program may.
 _OWN_MEMORY = 128 * MEGABYTE
 _OWN_PROCESSES = 512
+# It puts the folders where gVisor takes them from, and becomes gVisor.
+_BEFORE = Path(__file__).with_name("standing.py")
+FIRST = (os.path.realpath(sys.executable), "-I", "-S", "-c", _BEFORE.read_text())
 _NAMESPACES = ("pid", "network", "ipc", "uts", "mount")
 
 
@@ -48,7 +53,7 @@ class Gvisor:
         argv: Sequence[str],
         policy: Policy,
         folder: str,
-        opened: Descriptors,
+        opened: Descriptors,  # noqa: ARG002 - what it takes, it opens itself
         streams: tuple[int, int, int],
         proxy: Proxy | None = None,  # noqa: ARG002 - none can be given to it
     ) -> "_Begun":
@@ -62,22 +67,22 @@ class Gvisor:
             shown = mounts(policy)
             for mount in shown:
                 if mount.is_given:
-                    # It takes paths, and opens them again itself: this is a look beforehand.
-                    opened.keep(opened_way(mount.source))
+                    # A look beforehand, which can say what is wrong.
+                    os.close(opened_way(mount.source))
+            executable.check(argv[0], shown, path=variables(policy)["PATH"], folder=folder or WORK)
+            standing = _standing(bundle, shown)
             _furnish(bundle / "rootfs", shown)
-            described = _description(argv, policy, folder, shown)
+            described = _description(argv, policy, folder, shown, standing)
             (bundle / "config.json").write_bytes(orjson.dumps(described))
-            group = self._groups.make(
-                memory=policy.memory + _OWN_MEMORY, processes=policy.processes + _OWN_PROCESSES
-            )
-            name = f"toolgate-{secrets.token_hex(8)}"
-            quietly = ["--network=none", "--ignore-cgroups", f"--root={bundle / 'state'}"]
-            log = bundle / "log"
+            given = {place: source for source, place in standing.items()}
+            (bundle / "given.json").write_bytes(orjson.dumps(given))
             child = spawned(
-                [self._program, *quietly, f"--log={log}", "run", f"--bundle={bundle}", name],
+                [*FIRST, str(bundle), *self._words(bundle)],
                 streams=streams,
                 given=(),
-                group=group,
+                group=self._groups.make(
+                    memory=policy.memory + _OWN_MEMORY, processes=policy.processes + _OWN_PROCESSES
+                ),
                 is_whole=True,
             )
         except RefusedRootError as refused:
@@ -88,32 +93,55 @@ class Gvisor:
             raise ProviderUnavailable(
                 f"The sandbox could not be made: {error.strerror}. Nothing ran."
             ) from None
-        child.at_end(lambda: shutil.rmtree(bundle, ignore_errors=True))
-        return _Begun(child)
+        return _Begun(child, bundle)
+
+    def _words(self, bundle: Path) -> Iterator[str]:
+        yield from (self._program, "--network=none", "--ignore-cgroups")
+        yield from (f"--root={bundle / 'state'}", f"--log={bundle / 'log'}")
+        yield from ("run", f"--bundle={bundle}", f"toolgate-{secrets.token_hex(8)}")
 
 
 class _Begun:
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: Child, bundle: Path) -> None:
         self.child = child
+        self._bundle = bundle
+        self._begun = False
+        child.at_end(self._end)
 
     async def ready(self) -> None:
         """Its group bounds it already."""
 
     def never_ran(self) -> bool:
-        """It says so by an exit code that a program can have too: then it counts as run."""
-        return False
+        """Its folders could not be put where it takes them from. Of what comes after that, it
+        says so by an exit code that a program can have too: then it counts as run."""
+        return not self._begun
+
+    def _end(self) -> None:
+        self._begun = (self._bundle / "begun").exists()
+        shutil.rmtree(self._bundle, ignore_errors=True)
 
 
 def found(_: Settings) -> Gvisor | str:
     """The one on PATH, or why there is none."""
     program, groups = shutil.which("runsc"), hierarchy()
     if program is None:
-        return "runsc is not on PATH"
+        return "runsc is not on PATH (Debian: apt install runsc)"
     if os.geteuid() != 0:
-        return "it needs root"
+        return "it needs root, and toolgate does not run as root"
     if groups is None:
-        return "it needs groups that bound processes, and none can be made here"
+        return (
+            "it needs control groups for memory and processes, and none can be made here: give "
+            "toolgate's service its own (systemd: Delegate=yes and DelegateSubgroup=), or mount "
+            "/sys/fs/cgroup writable into its container"
+        )
     return Gvisor(str(Path(program).absolute()), groups)
+
+
+def _standing(bundle: Path, shown: Sequence[Mount]) -> Mapping[str, str]:
+    """Where each folder that is given stands for gVisor, by where it is."""
+    (bundle / "given").mkdir()
+    sources = dict.fromkeys(mount.source for mount in shown if mount.is_given)
+    return {source: f"{bundle}/given/{number}" for number, source in enumerate(sources)}
 
 
 def _furnish(root: Path, shown: Sequence[Mount]) -> None:
@@ -128,7 +156,11 @@ def _furnish(root: Path, shown: Sequence[Mount]) -> None:
 
 
 def _description(
-    argv: Sequence[str], policy: Policy, folder: str, shown: Sequence[Mount]
+    argv: Sequence[str],
+    policy: Policy,
+    folder: str,
+    shown: Sequence[Mount],
+    standing: Mapping[str, str],
 ) -> dict[str, Any]:
     """As the Open Container Initiative has it."""
     limits = {"NOFILE": policy.open_files, "FSIZE": policy.file_size, "CORE": 0}
@@ -150,12 +182,14 @@ def _description(
         },
         "root": {"path": "rootfs", "readonly": True},
         "hostname": "sandbox",
-        "mounts": list(_mounted(policy, shown)),
+        "mounts": list(_mounted(policy, shown, standing)),
         "linux": {"namespaces": [{"type": each} for each in _NAMESPACES]},
     }
 
 
-def _mounted(policy: Policy, shown: Sequence[Mount]) -> Iterator[dict[str, Any]]:
+def _mounted(
+    policy: Policy, shown: Sequence[Mount], standing: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
     size = f"size={policy.memory}"
     yield {"destination": "/proc", "type": "proc", "source": "proc"}
     for path in (WORK, SHARED):
@@ -170,5 +204,6 @@ def _mounted(policy: Policy, shown: Sequence[Mount]) -> Iterator[dict[str, Any]]
             }
         elif mount.shown is not Shown.LINK:
             how = ["rbind", "rw" if mount.shown is Shown.WRITE else "ro"]
-            bound = {"destination": mount.path, "source": mount.source, "options": how}
+            source = standing[mount.source] if mount.is_given else mount.source
+            bound = {"destination": mount.path, "source": source, "options": how}
             yield {**bound, "type": "bind"}

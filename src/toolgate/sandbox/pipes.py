@@ -77,6 +77,11 @@ class Inflow:
         else:
             self.close()
 
+    def rest(self) -> None:
+        """Leave what comes in the pipe, until it is drained."""
+        if self._descriptor >= 0:
+            self._loop.remove_reader(self._descriptor)
+
     def drain(self) -> None:
         """Read what is there, though the loop has not said so yet."""
         while self._descriptor >= 0:

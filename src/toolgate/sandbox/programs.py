@@ -145,6 +145,8 @@ class _Kept:
 
 async def _gone(child: Child) -> None:
     """End it, and wait until it is: the kernel does not take long, and the end is not in doubt."""
+    if child.is_over:
+        return
     child.kill()
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(child.over(), 10)

@@ -50,8 +50,15 @@ def program() -> bytes:
     try:
         # Deferred: it looks for the library by running programs.
         import pyseccomp  # noqa: PLC0415
-    except (ImportError, RuntimeError, OSError) as missing:
-        raise NoFilterError("libseccomp is not installed (Debian: libseccomp2)") from missing
+    except ImportError as missing:
+        raise NoFilterError(
+            f"the Python package {missing.name or 'pyseccomp'} is not installed; install toolgate "
+            "again with all that it requires"
+        ) from missing
+    except (RuntimeError, OSError) as missing:
+        raise NoFilterError(
+            "the library libseccomp is not installed (Debian: apt install libseccomp2)"
+        ) from missing
     made = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     for action, call, conditions in _rules(pyseccomp):
         made.add_rule(action, call, *conditions)

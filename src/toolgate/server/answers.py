@@ -63,12 +63,14 @@ class Tool(Shape, kw_only=True):
 class Tools(Page, kw_only=True):
     """What the caller may call, in the words that were asked for.
 
-    `people`: the tools of this page of which each call waits for somebody.
+    `people`: the tools of this page of which each call waits for somebody. `unusable`, for who
+    looks after them: what is there and nobody can call, and why.
     """
 
     tools: list[dict[str, Any]] | str
     total: int
     people: list[str]
+    unusable: dict[str, str] | Unset = UNSET
 
 
 class Metadata(Shape, kw_only=True):

@@ -55,7 +55,7 @@ class App:
         self._gate = gate
         self._more = more
         world, used = (lambda: gate.tenancy.world), gate.tenancy.uses.note
-        self.door = Door(world, used=used, tokens=tokens)
+        self.door = Door(world, used=used, tokens=tokens, refused=gate.watch.meter.knock)
         self._is_ours = host_check(server)
         self._origins = Origins(server)
         # With a public address there is a proxy on this machine, and it lets everybody in.
@@ -79,7 +79,7 @@ class App:
         try:
             found = refusal or await self._answer(scope, receive, heads.only(b"authorization"))
         except ToolgateError as error:
-            found = refused(error, challenge=self.door.challenge)
+            found = refused(error, challenge=self.door.challenge_of(error))
         # Signals go to the loop, so an exit or an interrupt that arrives here was a tool's.
         except BaseException as error:
             if _is_the_end(error):
@@ -134,7 +134,9 @@ class App:
         except SlowBodyError:
             return wire("request_timeout", (b"connection", b"close"))
         except PermissionDenied as error:
-            return refused(error, to_admin=request.is_admin)
+            is_shut = route is not None and not route.lets_in(key)
+            lacking = self.door.lacking(key, route.roles) if route and is_shut else b""
+            return refused(error, to_admin=request.is_admin, challenge=lacking)
 
 
 def _is_the_end(error: BaseException) -> bool:
@@ -178,10 +180,12 @@ def _nowhere(methods: Mapping[str, Route]) -> Reply:
     return wire("method_not_allowed", (b"allow", allowed.encode()), more=f"Here: {allowed}.")
 
 
-def refused(error: ToolgateError, *, to_admin: bool = False, challenge: bytes = b"Bearer") -> Reply:
+def refused(error: ToolgateError, *, to_admin: bool = False, challenge: bytes = b"") -> Reply:
     """An error as a problem, with the headers that belong to it."""
     status, body = problem(error, to_admin=to_admin)
-    headers: tuple[Header, ...] = ((b"www-authenticate", challenge),) if status == 401 else ()
+    if status == 401:
+        challenge = challenge or b"Bearer"
+    headers: tuple[Header, ...] = ((b"www-authenticate", challenge),) if challenge else ()
     wait = retry_after(error)
     if wait is not None:
         headers = (*headers, (b"retry-after", wait))

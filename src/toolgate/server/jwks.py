@@ -17,8 +17,8 @@ from joserfc.jws import JWSRegistry
 
 from toolgate import clock
 from toolgate.errors import IssuerUnavailable, SourceUnavailable
+from toolgate.server.refusals import Reason, Unfit
 from toolgate.settings.auth import Auth, is_trusted_address
-from toolgate.tenancy.keys import not_valid
 
 log = logging.getLogger("toolgate.server")
 _MOST_BYTES = 262_144
@@ -78,7 +78,7 @@ class Jwks:
                 raise IssuerUnavailable(
                     "The issuer of this token has not told its keys yet; nothing ran. Try again."
                 )
-            raise not_valid("no key of the issuer fits it")
+            raise Unfit(Reason.SIGNATURE, "no key of the issuer fits it")
         try:
             with warnings.catch_warnings():
                 # Of EdDSA the name is old; only one curve goes by it here.
@@ -87,9 +87,9 @@ class Jwks:
             claims = orjson.loads(signed.payload)
         # Whatever a library makes of hostile bytes, it is no valid token.
         except (JoseError, ValueError, TypeError, KeyError):
-            raise not_valid("its signature does not hold") from None
+            raise Unfit(Reason.SIGNATURE, "its signature does not hold") from None
         if not isinstance(claims, dict):
-            raise not_valid()
+            raise Unfit(Reason.UNREADABLE)
         return cast("dict[str, Any]", claims)
 
     def _header(self, token: bytes) -> tuple[str, str | None]:
@@ -97,17 +97,17 @@ class Jwks:
         try:
             header = orjson.loads(_decoded(token.split(b".", 1)[0]))
         except ValueError:
-            raise not_valid() from None
+            raise Unfit(Reason.UNREADABLE) from None
         if not isinstance(header, dict):
-            raise not_valid()
+            raise Unfit(Reason.UNREADABLE)
         fields = cast("dict[str, Any]", header)
         alg, kid, kind = fields.get("alg"), fields.get("kid"), fields.get("typ", "JWT")
         if alg not in self._auth.algorithms or "crit" in fields:
-            raise not_valid("its algorithm is not in auth.algorithms")
+            raise Unfit(Reason.SIGNATURE, "its algorithm is not in auth.algorithms")
         if not isinstance(kind, str) or kind.lower() not in _TYPES:
-            raise not_valid()
+            raise Unfit(Reason.UNREADABLE)
         if kid is not None and not isinstance(kid, str):
-            raise not_valid()
+            raise Unfit(Reason.UNREADABLE)
         return alg, kid
 
     def _found(self, alg: str, kid: str | None) -> PublicKey | None:

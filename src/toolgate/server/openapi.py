@@ -22,7 +22,7 @@ _BY_CODE: Mapping[str, int] = {
 } | {code: status for code, (status, _sentence) in WIRE.items()}
 # What any address can say, with a key or without.
 _ALWAYS = (ToolgateError.code, "misdirected_request")
-_KEYED = ("unauthenticated", "permission_denied", "invalid_request")
+_KEYED = ("unauthenticated", "insufficient_scope", "permission_denied", "invalid_request")
 _ABOUT = (
     "A catalog says what exists, a gate says what is allowed, an executor does it once, and a "
     "ledger remembers it. Errors are RFC 9457 problems with a stable `code`."

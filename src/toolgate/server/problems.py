@@ -24,6 +24,7 @@ STATUS: Mapping[type[ToolgateError], int] = {
     errors.CallRefused: 403,
     errors.Unauthenticated: 401,
     errors.IssuerUnavailable: 503,
+    errors.InsufficientScope: 403,
     errors.ToolNotFound: 404,
     errors.CallNotFound: 404,
     errors.ApprovalNotFound: 404,

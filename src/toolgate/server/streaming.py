@@ -12,8 +12,9 @@ from toolgate.server.headers import CLOSED
 from toolgate.server.reply import EVENTS, Stream
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-# A connection that says nothing for longer is closed by some proxies.
-HEARTBEAT_S = 15.0
+# A connection that says nothing for much longer is closed by some proxies; and so soon who waits is
+# looked at again, and hears no more once its key opens nothing.
+HEARTBEAT_S = 5.0
 HEARTBEAT = b": still here\n\n"
 # A proxy that keeps pieces back would make an answer of it that comes all at once.
 _HEADERS = [

@@ -9,11 +9,12 @@ from typing import Any, cast
 import orjson
 
 from toolgate import clock, upkeep, wiring
-from toolgate.errors import InvalidRequest, SettingsInvalid
+from toolgate.errors import InsufficientScope, InvalidRequest, SettingsInvalid
 from toolgate.identity import plain
+from toolgate.server.refusals import Reason, Unfit
 from toolgate.settings.auth import Auth
 from toolgate.tenancy import names
-from toolgate.tenancy.keys import Key, Role, not_valid
+from toolgate.tenancy.keys import Key, Role
 
 METADATA = "/.well-known/oauth-protected-resource"
 _MOST_BYTES = 8_192
@@ -38,6 +39,19 @@ class Tokens:
         self._base = base
         self.challenge = f'Bearer resource_metadata="{base}{METADATA}"{scope}'.encode()
 
+    def lacking(self, roles: Iterable[Role] = ()) -> bytes:
+        """What `WWW-Authenticate` says to who has a valid token, and lacks a scope of it.
+
+        Of those that make it one of these `roles`, the one that opens least. Empty where none does.
+        """
+        named, wanted = self._auth.scopes, frozenset(roles)
+        opening = [scope for scope, role in named.items() if role in wanted][-1:]
+        if wanted and not opening:
+            return b""
+        scope = " ".join(dict.fromkeys(one for one in (self._auth.required_scope, *opening) if one))
+        where = f'resource_metadata="{self._base}{METADATA}"'
+        return f'Bearer error="insufficient_scope", scope="{scope}", {where}'.encode()
+
     def known(self, digest: str) -> Key | None:
         """What a token stands for that was verified before; whether it has ended is not asked."""
         return self._kept.get(digest)
@@ -49,13 +63,15 @@ class Tokens:
     async def verify(self, token: bytes) -> Key:
         """What this token stands for, or `Unauthenticated`."""
         if len(token) > _MOST_BYTES:
-            raise not_valid("it is too long")
+            raise Unfit(Reason.UNREADABLE, "it is too long")
         claims = await self._opened(token)
         try:
             key = key_of(claims, self._auth)
         except InvalidRequest:
             # A tenant or user that cannot be named here is nobody here.
-            raise not_valid("it names a tenant, an agent or a user that cannot be") from None
+            raise Unfit(
+                Reason.CLAIMS, "it names a tenant, an agent or a user that cannot be"
+            ) from None
         if len(self._kept) >= _MOST_KEPT:
             self._make_room()
         self._kept[hashlib.sha256(token).hexdigest()] = key
@@ -114,13 +130,13 @@ def key_of(claims: Claims, auth: Auth) -> Key:
     audience = claims.get("aud")
     meant = _listed(audience) if isinstance(audience, list) else [audience]
     if claims.get("iss") != auth.issuer:
-        raise not_valid("another issuer")
+        raise Unfit(Reason.ISSUER, "another issuer")
     if auth.audience not in meant:
-        raise not_valid("another audience: auth.audience is not in aud")
+        raise Unfit(Reason.AUDIENCE, "another audience: auth.audience is not in aud")
     expires_ns = _timely(claims, auth)
     scopes = _scopes(claims)
     if auth.required_scope and auth.required_scope not in scopes:
-        raise not_valid("it lacks the scope that auth.required_scope names")
+        raise InsufficientScope(auth.required_scope)
     role = Role(next((role for scope, role in auth.scopes.items() if scope in scopes), Role.AGENT))
     tenant = plain("tenant", _text(claims, auth.tenant_claim))
     # Only an agent's token names one; any other speaks for its tenant.
@@ -147,11 +163,11 @@ def _timely(claims: Claims, auth: Auth) -> int:
     now = clock.unix_ns() / _SECOND
     ends = _number(claims, "exp")
     if ends is None or now >= ends + auth.leeway:
-        raise not_valid("it has ended, or names no end")
+        raise Unfit(Reason.TIME, "it has ended, or names no end")
     for begins in ("nbf", "iat"):
         moment = _number(claims, begins)
         if moment is not None and moment > now + auth.leeway:
-            raise not_valid("it has not begun yet")
+            raise Unfit(Reason.TIME, "it has not begun yet")
     return round((ends + auth.leeway) * _SECOND)
 
 
@@ -160,10 +176,10 @@ def _number(claims: Claims, name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise not_valid()
+        raise Unfit(Reason.TIME)
     # Beyond that no store can hold it, and nobody means it.
     if not math.isfinite(value) or not 0 <= value < 2**33:
-        raise not_valid()
+        raise Unfit(Reason.TIME)
     return value
 
 
@@ -182,7 +198,7 @@ def _found(claims: Claims, name: str) -> Any:
 def _text(claims: Claims, name: str) -> str:
     value = _found(claims, name)
     if not isinstance(value, str):
-        raise not_valid(f"it has no claim {name!r} that is a text")
+        raise Unfit(Reason.CLAIMS, f"it has no claim {name!r} that is a text")
     return value
 
 
@@ -198,7 +214,7 @@ def _scopes(claims: Claims) -> frozenset[str]:
 def _roles(value: Any) -> tuple[str, ...]:
     listed = value.split() if isinstance(value, str) else _listed(value)
     if len(listed) > _MOST_ROLES:
-        raise not_valid()
+        raise Unfit(Reason.CLAIMS)
     return names.labels("role", listed)
 
 

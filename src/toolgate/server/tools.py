@@ -9,6 +9,7 @@ from toolgate.call import NO_CONTEXT, Caller, Context, Turn
 from toolgate.errors import InvalidRequest
 from toolgate.gate import policy
 from toolgate.gate.decision import Verdict
+from toolgate.runtime import Runtime
 from toolgate.server.context import flag, read_context, read_session
 from toolgate.server.cursor import page
 from toolgate.server.etag import kept, tag_of, with_tag
@@ -17,8 +18,8 @@ from toolgate.server.request import Request
 from toolgate.spec.effect import Effect
 from toolgate.spec.export import FORMATS, export, native
 from toolgate.spec.json_object import parse_object
-from toolgate.spec.tool import ToolSpec
-from toolgate.tenancy.keys import Role
+from toolgate.spec.tool import BUILT_IN, ToolSpec
+from toolgate.tenancy.keys import Key, Role
 
 _PAGE = 1_000
 _MOST_WORDS = 16
@@ -39,11 +40,25 @@ async def list_tools(request: Request) -> Reply:
     shown, following = page(request, specs, _name, default=_PAGE, most=100_000)
     gate = request.gate.gate
     people = [spec.name for spec in shown if gate.needs_a_person(caller, spec)]
+    lacking = {"unusable": unusable(request.gate, request.key)} if request.is_admin else {}
     # The fingerprints stand for all that a list shows of a tool: it need not be written to know.
-    about = orjson.dumps([wanted, len(specs), following, people])
+    about = orjson.dumps([wanted, len(specs), following, people, lacking])
     tag = tag_of(about, "\n".join([spec.fingerprint for spec in shown]).encode())
-    told = {"total": len(specs), "next": following, "people": people}
+    told = {"total": len(specs), "next": following, "people": people, **lacking}
     return kept(request, tag) or with_tag(reply({"tools": export(shown, wanted), **told}), tag)
+
+
+def unusable(gate: Runtime, key: Key) -> dict[str, str]:
+    """What is there and nobody can call, with the reason, for who looks after it.
+
+    Built-in tools are no secret; of all others only an admin's key hears.
+    """
+    snapshot = gate.catalog.current
+    return {
+        name: snapshot.unusable[name]
+        for name in sorted(snapshot.unusable)
+        if key.role is Role.ADMIN or snapshot.specs[name].origin.where == BUILT_IN
+    }
 
 
 async def show_metadata(request: Request) -> dict[str, Any]:

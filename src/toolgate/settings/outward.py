@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from toolgate.settings.part import Part, Seconds, Texts, http_url
+from toolgate.settings.part import Part, Seconds, Texts, Variable, Variables, http_url
 
 _SERVER = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}\Z")
 _WHO = r"\{(?:tenant|user|agent)\}"
@@ -73,6 +73,14 @@ class OpenApi(Part):
         default=(), strict=False, description="Only operations of these ids, as globs."
     )
     deprecated: bool = Field(default=False, description="Whether also what is deprecated.")
+    auth: Texts = Field(
+        default=(),
+        strict=False,
+        description="The security schemes to take where an operation offers several.",
+    )
+    overlay: str = Field(
+        default="", description="A file with your word on its tools: effect, limits, arguments."
+    )
 
 
 class Net(Part):
@@ -125,7 +133,7 @@ class McpServer(Part):
     env: Mapping[str, str] = Field(
         default_factory=dict, description="Variables it is given, which are no secrets."
     )
-    secrets_env: Mapping[str, str] = Field(
+    secrets_env: Variables = Field(
         default_factory=dict,
         description="Variables it is given, each by the name of the variable that holds its value "
         "here.",
@@ -133,7 +141,7 @@ class McpServer(Part):
     url: Annotated[str, AfterValidator(http_url)] = Field(
         default="", description="The address of a server that speaks Streamable HTTP."
     )
-    headers_env: Mapping[str, str] = Field(
+    headers_env: Variables = Field(
         default_factory=dict,
         description="Headers it is sent, each by the name of the variable that holds its value.",
     )
@@ -197,7 +205,7 @@ class McpServer(Part):
 class Secret(Part):
     """A secret that a tool names, and never sees."""
 
-    value_env: str = Field(description="The environment variable that holds it.")
+    value_env: Variable = Field(description="The environment variable that holds it.")
     hosts: tuple[Annotated[str, AfterValidator(_place)], ...] = Field(
         strict=False, description="The hosts it may be sent to: `api.example.com`, `*.example.com`."
     )
@@ -226,7 +234,7 @@ def _entity(given: str) -> str:
 class Composio(Part):
     """Tools of Composio."""
 
-    api_key_env: str = Field(
+    api_key_env: Variable = Field(
         default="", description="The environment variable that holds its key; without one: off."
     )
     url: Annotated[str, AfterValidator(http_url)] = Field(
@@ -259,7 +267,7 @@ class CustomProvider(Part):
     settings: Mapping[str, str] = Field(
         default_factory=dict, description="What it is handed when it is made."
     )
-    settings_env: Mapping[str, str] = Field(
+    settings_env: Variables = Field(
         default_factory=dict,
         description="The same, each by the name of the variable that holds its value.",
     )

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from toolgate.settings.auth import Auth
+from toolgate.settings.builtin import Agent, Code, Llm, Memory, Web
 from toolgate.settings.execution import (
     Approvals,
     Events,
@@ -76,8 +77,55 @@ class Tools(Part):
         strict=False,
         description="Which built-in tools there are, as globs over names.",
     )
+    plugins: Texts = Field(
+        default=("plugins",),
+        strict=False,
+        description="Folders that plugins are in, each in a folder of its own.",
+    )
+    roots: Texts = Field(
+        default=(".",),
+        strict=False,
+        description="Folders that tools may read and write files in; what the settings, tools and "
+        "policies are written in cannot be written, and the store not even be read.",
+    )
+    web: Web = Field(default_factory=Web, description="Tools that look things up.")
+    code: Code = Field(default_factory=Code, description="Tools that run and check code.")
+    llm: Llm = Field(default_factory=Llm, description="Tools that compare and sort texts.")
+    memory: Memory = Field(default_factory=Memory, description="Tools that remember.")
+    agent: Agent = Field(
+        default_factory=Agent, description="Tools that reach people and other agents."
+    )
     openapi: OpenApis = Field(
         default_factory=dict, description="OpenAPI documents whose operations are tools, by name."
+    )
+
+
+class Plugins(Part):
+    """Plugins: code and tools in a folder."""
+
+    settings: str = Field(
+        default="plugin_settings",
+        min_length=1,
+        description="The folder of their settings files, `NAME.json` each.",
+    )
+    data: str = Field(
+        default="plugin_data",
+        min_length=1,
+        description="The folder in which programs of plugins keep what they write.",
+    )
+    trusted: Texts = Field(
+        default=(),
+        strict=False,
+        description="Plugins whose new and changed code is loaded without an operator's word; `*` "
+        "means all of them.",
+    )
+    refresh: Seconds = Field(
+        default=2,
+        ge=0,
+        le=86_400,
+        strict=False,
+        description="Seconds after which their folders are looked at again; 0 looks only at the "
+        "start, and when told to.",
     )
 
 
@@ -108,6 +156,12 @@ class Mcp(Part):
         strict=False,
         description="Folders below which servers that operators add may read and write.",
     )
+    added_hosts: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="Hosts that programs which operators add as servers may reach: "
+        "`api.example.com`, `*.example.com`.",
+    )
 
 
 class Settings(Part):
@@ -120,6 +174,7 @@ class Settings(Part):
     relations: Relations = Field(default_factory=Relations.model_construct)
     cache: Cache = Field(default_factory=Cache.model_construct)
     tools: Tools = Field(default_factory=Tools.model_construct)
+    plugins: Plugins = Field(default_factory=Plugins.model_construct)
     mcp: Mcp = Field(default_factory=Mcp.model_construct)
     providers: Providers = Field(default_factory=Providers.model_construct)
     sandbox: Sandbox = Field(default_factory=Sandbox.model_construct)
@@ -145,6 +200,7 @@ SECTIONS: Mapping[str, type[Part]] = {
     "relations": Relations,
     "cache": Cache,
     "tools": Tools,
+    "plugins": Plugins,
     "mcp": Mcp,
     "providers": Providers,
     "sandbox": Sandbox,

@@ -4,9 +4,6 @@ The receiver knows an event that comes twice by its id, and one that was forged 
 signature and time.
 """
 
-import hashlib
-import hmac
-
 import msgspec
 
 from toolgate import clock
@@ -14,6 +11,7 @@ from toolgate.call import Event
 from toolgate.errors import SourceUnavailable
 from toolgate.net.address import authorization, without_user
 from toolgate.net.client import HttpClient
+from toolgate.net.signature import signature
 
 _SECONDS = 10.0
 # What the receiver says is not read, only whether it took the event.
@@ -55,9 +53,3 @@ class Webhook:
         except SourceUnavailable as error:
             return error.message
         return "" if 200 <= answer.status < 300 else f"it answers with {answer.status}"
-
-
-def signature(secret: bytes, at: str, body: bytes) -> str:
-    """`v1=` and the HMAC-SHA256 of `TIMESTAMP.BODY` in hexadecimal digits."""
-    signed = hmac.new(secret, at.encode() + b"." + body, hashlib.sha256)
-    return f"v1={signed.hexdigest()}"

@@ -31,8 +31,12 @@ class ComposioSource:
     name = "composio"
     required = False
 
-    def __init__(self, client: Actions, toolkits: Sequence[str]) -> None:
+    def __init__(
+        self, client: Actions | None, toolkits: Sequence[str], *, variable: str = ""
+    ) -> None:
+        """Without a client there is no key in `variable`: that is told, and there are no tools."""
         self._client = client
+        self._variable = variable
         self._toolkits = tuple(toolkits)
         self._last: list[ToolSpec] = []
         self._until_ns = 0
@@ -40,6 +44,10 @@ class ComposioSource:
 
     async def load(self) -> Sequence[ToolSpec]:
         """All of them, or `SourceUnavailable`. What cannot be a tool is left out, and counted."""
+        if self._client is None:
+            raise SourceUnavailable(
+                f"No key of Composio: the variable {self._variable} is empty or not set."
+            )
         if self._until_ns > clock.monotonic_ns():
             return self._last
         found: list[Mapping[str, Any]] = []

@@ -11,7 +11,7 @@ from toolgate.spec.problem import Problem
 from toolgate.spec.reader import MAX_PROBLEMS
 from toolgate.spec.tool import ToolSpec
 
-LOCAL_ONLY = frozenset({"python", "shell", "mcp"})
+LOCAL_ONLY = frozenset({"builtin", "python", "shell", "mcp"})
 
 
 def data_only(specs: Iterable[ToolSpec], *, file: str, builtin: bool = False) -> list[ToolSpec]:

@@ -108,6 +108,10 @@ def has_non_finite(value: object) -> bool:
 
     Worth asking only where there is a null in what it wrote.
     """
+    if type(value) is dict:
+        # Texts hold none, and can be long.
+        fields = cast("dict[object, object]", value)
+        value = {key: one for key, one in fields.items() if type(one) is not str}
     try:
         json.dumps(value, allow_nan=False, default=_parts)
     except ValueError:

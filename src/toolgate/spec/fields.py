@@ -283,7 +283,7 @@ FIELDS: Mapping[str, Field] = {
         Schema.of, "output_schema: {type: object}", "JSON Schema of the result."
     ),
     "provider": Field(
-        name, "provider: python", "What runs it: python, http, or a custom provider."
+        name, "provider: python", "What runs it: python, http, builtin, or a custom provider."
     ),
     "config": Field(
         config, "config: {module: billing, function: pay}", "What its provider needs to find it."

@@ -11,7 +11,7 @@ from toolgate.spec.checks import contradictions
 from toolgate.spec.fields import FIELDS, kind
 from toolgate.spec.layouts import Native, to_native
 from toolgate.spec.problem import Problem
-from toolgate.spec.tool import Origin, ToolSpec
+from toolgate.spec.tool import ANYTHING, Origin, ToolSpec
 
 MAX_PROBLEMS = 200
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
@@ -53,7 +53,8 @@ class _Reader:
         if isinstance(document, dict):
             fields = cast("dict[str, Any]", document)
             for key in fields:
-                if key != "tools":
+                # What a tool file was made from, for the command that makes it again.
+                if key not in {"tools", "imported"}:
                     self._complain(
                         (key,),
                         f"{str(key)[:60]!r} is no key of a tool file",
@@ -121,6 +122,8 @@ class _Reader:
             self._complain((*at, "name"), why, write, tool=label, field="name")
         # Without a name of its own it can be checked, but is like no other.
         known: dict[str, Any] = {"name": _entry(at), "origin": self.origin} | values
+        if "provider" not in known and "builtin" in known.get("config", ANYTHING).value():
+            known["provider"] = "builtin"
         spec = ToolSpec(**known)
         for found in contradictions(spec, effect_given=native.effect_given):
             if not unread.isdisjoint((found.field, *found.others)):

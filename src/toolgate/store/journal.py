@@ -5,6 +5,7 @@ a tenth of the cost.
 """
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import sqlalchemy as sa
@@ -19,13 +20,15 @@ from toolgate.ledger.read import Read
 from toolgate.spec.document import sha256
 from toolgate.store import pages
 from toolgate.store.behind import Behind
-from toolgate.store.calls_postgres import PostgresCalls
 from toolgate.store.calls_sqlite import SqliteCalls
 from toolgate.store.database import Database, Statements
 from toolgate.store.outage import closed
 from toolgate.store.records import tool_execution_log as log
 from toolgate.store.rows import COLUMNS, entries_of, entry_of
 from toolgate.store.text import storable
+
+if TYPE_CHECKING:
+    from toolgate.store.calls_postgres import PostgresCalls
 
 _CROWD = 10_000
 # Larger arguments are digested at once: a crowd of them would fill the memory.
@@ -54,11 +57,7 @@ class TableJournal:
     ) -> None:
         self._database = database
         self.owner = Owner(lease=lease, ttl=ttl)
-        self._calls = (
-            PostgresCalls(database, self.owner, outbox=outbox)
-            if isinstance(database, Statements)
-            else SqliteCalls(database, self.owner, outbox=outbox)
-        )
+        self._calls = _calls(database, self.owner, outbox=outbox)
         # Entries that cannot be written still wait; once there are too many, calls are refused.
         self._behind = Behind[Entry | Read]("journal", self._write)
 
@@ -155,6 +154,14 @@ class TableJournal:
 
     async def _write(self, batch: list[Entry | Read]) -> None:
         await self._database.write(lambda connection: pages.write(connection, batch))
+
+
+def _calls(database: Database, owner: Owner, *, outbox: bool) -> "PostgresCalls | SqliteCalls":
+    if not isinstance(database, Statements):
+        return SqliteCalls(database, owner, outbox=outbox)
+    from toolgate.store.calls_postgres import PostgresCalls  # noqa: PLC0415  as in `upsert`
+
+    return PostgresCalls(database, owner, outbox=outbox)
 
 
 def _rows(connection: Connection, tenant: str, limit: int) -> list[Entry]:

@@ -9,6 +9,7 @@ from sqlalchemy.types import TypeDecorator
 
 # Not JSONB on PostgreSQL: the order of an author's properties is kept.
 Json = sa.JSON(none_as_null=True)
+_PARTIAL = "toolgate_where"
 
 
 class Moment(TypeDecorator[datetime]):
@@ -38,3 +39,19 @@ metadata = sa.MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
+
+
+def partial(name: str, *columns: str, where: str, unique: bool = False) -> sa.Index:
+    """An index of some rows. SQLAlchemy loads a whole dialect to read one of its options, so that
+    PostgreSQL is told by `on_postgres`, when somebody is on it.
+    """
+    told = {_PARTIAL: where}
+    return sa.Index(name, *columns, unique=unique, sqlite_where=sa.text(where), info=told)
+
+
+def on_postgres() -> None:
+    """The indexes of some rows are that there, too."""
+    for table in metadata.tables.values():
+        for index in table.indexes:
+            if _PARTIAL in index.info:
+                index.dialect_options["postgresql"]["where"] = sa.text(index.info[_PARTIAL])

@@ -10,13 +10,18 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from toolgate.errors import SettingsInvalid
+from toolgate.store import records, tables
 from toolgate.store.database import Ran
 from toolgate.store.line import Line, settled
 from toolgate.store.lines import Lines
+from toolgate.store.metadata import on_postgres
 from toolgate.store.opening import Opening
 from toolgate.store.outage import closed, outage
 
 T = TypeVar("T")
+# A table is in the metadata once its module is loaded.
+_LOADED = (records, tables)
+on_postgres()
 # A server that hangs must not hang us; no statement of ours takes this long.
 _COMMAND_SECONDS = 30.0
 _CONNECT_SECONDS = 10

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from toolgate.store.metadata import Json, Moment, metadata
+from toolgate.store.metadata import Json, Moment, metadata, partial
 
 OPEN_STATES = "state IN ('claimed', 'started', 'compensating')"
 
@@ -64,43 +64,38 @@ tool_execution_log = sa.Table(
     sa.Index(None, "tenant_id", "created_ns"),
     sa.Index("uq_tool_execution_log_once", "tenant_id", "once_scope", "once_key", unique=True),
     # What somebody is at, or waits for: few rows, looked for again and again.
-    sa.Index(
+    partial(
         "ix_tool_execution_log_open",
         "lease_ns",
-        sqlite_where=sa.text(OPEN_STATES),
-        postgresql_where=sa.text(OPEN_STATES),
+        where=OPEN_STATES,
     ),
-    sa.Index(
+    partial(
         "ix_tool_execution_log_turn",
         "tenant_id",
         "turn_group",
         "created_ns",
-        sqlite_where=sa.text("turn_group <> ''"),
-        postgresql_where=sa.text("turn_group <> ''"),
+        where="turn_group <> ''",
     ),
-    sa.Index(
+    partial(
         "ix_tool_execution_log_chain",
         "tenant_id",
         "chain_id",
         "created_ns",
-        sqlite_where=sa.text("chain_id <> ''"),
-        postgresql_where=sa.text("chain_id <> ''"),
+        where="chain_id <> ''",
     ),
     # What an operator has to settle.
     # What operators ran again.
-    sa.Index(
+    partial(
         "ix_tool_execution_log_again",
         "tenant_id",
         "again_of",
-        sqlite_where=sa.text("again_of <> ''"),
-        postgresql_where=sa.text("again_of <> ''"),
+        where="again_of <> ''",
     ),
-    sa.Index(
+    partial(
         "ix_tool_execution_log_unknown",
         "tenant_id",
         "created_ns",
-        sqlite_where=sa.text("state = 'unknown'"),
-        postgresql_where=sa.text("state = 'unknown'"),
+        where="state = 'unknown'",
     ),
     # Ids sort by time, so rows are appended to the one tree that the key needs anyway.
     sqlite_with_rowid=False,
@@ -132,11 +127,10 @@ audit_log = sa.Table(
     sa.Column("digest", sa.Text, nullable=False, server_default=""),
     sa.Column("seal", sa.BigInteger),
     sa.Index(None, "tenant_id", "id"),
-    sa.Index(
+    partial(
         "ix_audit_log_unsealed",
         "id",
-        sqlite_where=sa.text("seal IS NULL"),
-        postgresql_where=sa.text("seal IS NULL"),
+        where="seal IS NULL",
     ),
 )
 
@@ -192,13 +186,12 @@ approvals = sa.Table(
     sa.Column("decided_ns", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("decided_by", sa.Text, nullable=False, server_default=""),
     sa.Column("reason", sa.Text, nullable=False, server_default=""),
-    sa.Index(
+    partial(
         "uq_approvals_open",
         "tenant_id",
         "hash",
         unique=True,
-        sqlite_where=sa.text(UNDECIDED),
-        postgresql_where=sa.text(UNDECIDED),
+        where=UNDECIDED,
     ),
     sa.Index(None, "tenant_id", "created_ns"),
 )

@@ -197,6 +197,21 @@ mcp_pins = sa.Table(
     sa.Column("updated_at", Moment, nullable=False),
 )
 
+# What built-in tools keep between calls, each in its place.
+shelf = sa.Table(
+    "shelf",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("owner", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    # JSON as text: PostgreSQL's own type refuses some that a caller can send.
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+    sa.Column("created_ns", sa.BigInteger, nullable=False),
+    sa.Column("updated_ns", sa.BigInteger, nullable=False),
+)
+
 relations = sa.Table(
     "relations",
     metadata,

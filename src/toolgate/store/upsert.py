@@ -28,6 +28,13 @@ def upsert(
         connection.execute(statement, [dict(row) for row in rows])
 
 
+def inserted(connection: Connection, table: sa.Table, row: Mapping[str, Any]) -> bool:
+    """Insert a row, unless its primary key is taken; whether it was."""
+    keys = list(table.primary_key.columns)
+    statement = _insert(connection, table).on_conflict_do_nothing(index_elements=keys)
+    return connection.execute(statement.values(dict(row))).rowcount == 1
+
+
 def _insert(connection: Connection, table: sa.Table) -> sqlite.Insert:
     if connection.dialect.name != "postgresql":
         return sqlite.insert(table)

@@ -87,6 +87,13 @@ def _counted(meter: Meter) -> Iterator[str]:
             ("code",),
             meter.refused,
         ),
+        (
+            "toolgate_auth_refused_total",
+            "Requests whose key or token was not let in, by the reason.",
+            "counter",
+            ("reason",),
+            meter.knocks,
+        ),
     )
     for name, help_, kind, labels, counts in families:
         yield from _family(name, help_, kind)

@@ -77,4 +77,5 @@ def _json(value: object) -> Any:
 def _plain(value: object) -> object:
     if isinstance(value, MappingProxyType):
         return dict(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    # So msgspec is told that it cannot be encoded.
     raise NotImplementedError

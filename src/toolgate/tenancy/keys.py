@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -128,17 +128,23 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def not_valid(why: str = "") -> Unauthenticated:
-    """A missing, an unknown, a revoked and an expired key look alike, wherever it is found out.
-
-    `why` is for the operator's log only: a note of the error, which no door tells.
-    """
-    error = Unauthenticated(
+def not_valid() -> Unauthenticated:
+    """A missing, an unknown, a revoked and an expired key look alike, wherever it is found out."""
+    return Unauthenticated(
         "This needs a valid key: send Authorization: Bearer KEY, or give it to connect()."
     )
-    if why:
-        error.add_note(why)
-    return error
+
+
+def need_another_admin(gone: str, held: Iterable[Key]) -> None:
+    """`InvalidRequest` where this is the last key of an admin that opens anything."""
+    now_ns = clock.unix_ns()
+    admins = {key.id for key in held if key.role is Role.ADMIN and not key.is_over(now_ns)}
+    if admins == {gone}:
+        raise InvalidRequest(
+            f"{gone} is the last key of an admin: make another first (toolgate keys add --role "
+            "admin --tenant NAME), or force it (--force, or force=true over HTTP). Nothing was "
+            "revoked."
+        )
 
 
 def no_holder(key: Key) -> InvalidRequest:

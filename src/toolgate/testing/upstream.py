@@ -36,6 +36,7 @@ class MemoryUpstream:
         """`lists` are by the values of `Kind`: `tools=[…], prompts=[…]`."""
         self.name = name
         self.problem = ""
+        self.last_words: Sequence[str] = ()
         self.lists: dict[Kind, list[Json]] = {
             kind: list(lists.get(kind.value, ())) for kind in Kind
         }

@@ -6,10 +6,13 @@ wrong: a good file pays nothing for them.
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolgate.text import json_text, yaml_text
+from toolgate.text import json_text
 from toolgate.text.refusal import Path, Refusal
+
+if TYPE_CHECKING:
+    from toolgate.text.yaml_text import Limits
 
 MAX_BYTES = 8 * 1024 * 1024
 _LIKE_JSON = re.compile(r"\s*[\[{]")
@@ -32,7 +35,7 @@ def read(
     *,
     is_json: bool = False,
     most: int | None = None,
-    limits: yaml_text.Limits | None = None,
+    limits: "Limits | None" = None,
 ) -> Text:
     """A YAML or JSON document. Anything odd is a `Refusal` that says where.
 
@@ -53,7 +56,7 @@ def decoded(raw: bytes, *, most: int | None = None) -> str:
         raise Refusal("is not UTF-8 text", "Save it as UTF-8.", line) from None
 
 
-def parsed(text: str, *, is_json: bool = False, limits: yaml_text.Limits | None = None) -> Text:
+def parsed(text: str, *, is_json: bool = False, limits: "Limits | None" = None) -> Text:
     """A YAML or JSON text as its value."""
     if is_json or _LIKE_JSON.match(text):
         try:
@@ -62,6 +65,8 @@ def parsed(text: str, *, is_json: bool = False, limits: yaml_text.Limits | None 
             # `{tools: [a]}` is no JSON but fine YAML; a file that is called .json has to be JSON.
             if is_json:
                 raise
+    from toolgate.text import yaml_text  # noqa: PLC0415  a house without YAML starts sooner
+
     limits = limits or yaml_text.Limits(yaml_text.MAX_BYTES, yaml_text.MAX_VALUES)
     return Text(yaml_text.read(text, limits), yaml_text.Lines(text, limits))
 

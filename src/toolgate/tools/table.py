@@ -1,45 +1,108 @@
-"""The built-in tools: the default catalog as data, and the functions that exist so far.
+"""The table of built-in tools: what each is, as data; what runs it is loaded when it is called.
 
-A spec whose function is not here is shown as such and cannot be called.
+The tool `echo` of the category `executor` is the file `executor/echo.json` and the function `echo`
+of the module beside it.
 """
 
-from collections.abc import Callable, Mapping
-from importlib.resources import files
+import importlib
+import importlib.util
+from collections.abc import Callable, Coroutine, Mapping
+from functools import cache
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
-import orjson
+import msgspec
 
-from toolgate.ledger.outputs import Outputs
-from toolgate.tools.executor.echo import echo
-from toolgate.tools.executor.read_output import May, read_output
-from toolgate.tools.executor.timestamp import timestamp
-
-FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "echo": echo,
-        "timestamp": timestamp,
-    }
-)
+Function = Callable[..., Coroutine[Any, Any, Any]]
+_PACKAGE = "toolgate.tools"
+_HOME = Path(__file__).parent
 
 
-# Those that this version can run.
-IMPLEMENTED = frozenset({*FUNCTIONS, "read_output"})
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call that an example takes for granted."""
+
+    tool: str
+    args: dict[str, Any]
 
 
-def functions(outputs: Outputs, may: May | None = None) -> Mapping[str, Callable[..., Any]]:
-    """All of them, with those that stand on a part of the house."""
-    return MappingProxyType({**FUNCTIONS, "read_output": read_output(outputs, may)})
+class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call that shows what a tool is for."""
+
+    args: dict[str, Any]
+    title: str = ""
+    before: tuple[Step, ...] = ()
 
 
-class Seed(NamedTuple):
-    """A row of the default catalog: its definition, and the system that it belongs to."""
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One tool: its definition, the system that it belongs to, and what it cannot do without.
 
-    definition: Mapping[str, Any]
+    `needs` are modules, which `extra` installs.
+    """
+
+    definition: dict[str, Any]
     source: str
+    examples: tuple[Example, ...] = ()
+    needs: tuple[str, ...] = ()
+    extra: str = ""
+
+    @property
+    def name(self) -> str:
+        """As it is called."""
+        return self.definition["name"]
+
+    @property
+    def category(self) -> str:
+        """What it has to do with."""
+        return self.definition["category"]
+
+    @property
+    def seed(self) -> dict[str, Any]:
+        """The definition that a store begins with, with examples where schemas have them."""
+        if not self.examples:
+            return self.definition
+        schema = {
+            **self.definition["input_schema"],
+            "examples": [one.args for one in self.examples],
+        }
+        return {**self.definition, "input_schema": schema}
+
+    def lack(self) -> str | None:
+        """What is missing here, and how to get it; or nothing."""
+        if not _is_installed(self._module):
+            return "its implementation is not part of this version"
+        missing = [name for name in self.needs if not _is_installed(name)]
+        if not missing:
+            return None
+        return f"it needs {', '.join(missing)}; install it with: make install EXTRAS={self.extra}"
+
+    def function(self) -> Function:
+        """What runs it; its module is loaded at the first call."""
+        return getattr(importlib.import_module(self._module), self.name)
+
+    @property
+    def _module(self) -> str:
+        return f"{_PACKAGE}.{self.category}.{self.name}"
 
 
-def default_catalog() -> list[Seed]:
-    """The specs that a new store starts with."""
-    raw = files("toolgate.tools").joinpath("default_catalog.json").read_bytes()
-    return [Seed(row["definition"], row["source"]) for row in orjson.loads(raw)]
+@cache
+def table() -> Mapping[str, Row]:
+    """Every built-in tool, by name."""
+    decoder = msgspec.json.Decoder(Row)
+    folders = sorted(_HOME.iterdir(), key=lambda one: one.name)
+    found = [
+        decoder.decode(one.read_bytes())
+        for folder in folders
+        if folder.is_dir()
+        for one in sorted(folder.iterdir(), key=lambda one: one.name)
+        if one.name.endswith(".json")
+    ]
+    return MappingProxyType({row.name: row for row in found})
+
+
+@cache
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False

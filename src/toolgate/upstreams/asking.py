@@ -8,7 +8,8 @@ import orjson
 
 from toolgate.asked import Line, Question
 from toolgate.errors import CannotAsk, InputNeeded, ToolError
-from toolgate.upstreams.message import METHOD_NOT_FOUND, Fault, FaultError, Json
+from toolgate.protocol import METHOD_NOT_FOUND
+from toolgate.upstreams.message import Fault, FaultError, Json
 
 ELICIT = "elicitation/create"
 # What a caller's client has to be able to do, to be asked this.

@@ -4,6 +4,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from toolgate.asked import Line
+from toolgate.protocol import INTERNAL_ERROR
 from toolgate.upstreams import message
 from toolgate.upstreams.message import Fault, FaultError, Json, params_of
 from toolgate.upstreams.wire import Ear
@@ -54,7 +55,7 @@ class Beside:
             return message.error(id_, error.fault)
         except TypeError:
             # An answer that is no JSON.
-            return message.error(id_, Fault(message.INTERNAL_ERROR, "There is no answer."))
+            return message.error(id_, Fault(INTERNAL_ERROR, "There is no answer."))
 
 
 def _progress(params: Json, line: Line) -> None:

@@ -55,6 +55,11 @@ class Connected:
         return self._keeper.problem
 
     @property
+    def last_words(self) -> Sequence[str]:
+        """What its program wrote on its standard error before it ended."""
+        return self._keeper.last_words
+
+    @property
     def capabilities(self) -> Mapping[str, Any]:
         """What it said it has, empty before it was reached."""
         return self._keeper.welcome.capabilities

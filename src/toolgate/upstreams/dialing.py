@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from toolgate import protocol
 from toolgate.errors import ProviderUnavailable
 from toolgate.net.client import HttpClient
 from toolgate.sandbox.policy import Policy
 from toolgate.sandbox.sandbox import Sandbox
 from toolgate.settings.outward import McpServer
-from toolgate.upstreams import revision
 from toolgate.upstreams.connected import Connected
 from toolgate.upstreams.failures import AwayError
 from toolgate.upstreams.http import Http
@@ -42,7 +42,7 @@ def connected(
     else:
         reached = client.named(settings.url) if is_named else client
         dial = AddressDial(name, settings, reached, environ)
-    chosen = None if settings.revision == "auto" else settings.revision == revision.MODERN
+    chosen = None if settings.revision == "auto" else settings.revision == protocol.MODERN
     return Connected(name, dial, asks=settings.asks, timeout=settings.timeout, is_modern=chosen)
 
 

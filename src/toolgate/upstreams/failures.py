@@ -13,7 +13,7 @@ from toolgate.errors import (
     ToolgateError,
 )
 from toolgate.net.errors import Lost, NotSent
-from toolgate.upstreams.message import (
+from toolgate.protocol import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -22,10 +22,8 @@ from toolgate.upstreams.message import (
     PARSE_ERROR,
     RESOURCE_NOT_FOUND,
     UNSUPPORTED_VERSION,
-    Fault,
-    FaultError,
-    Json,
 )
+from toolgate.upstreams.message import Fault, FaultError, Json
 
 UNREACHED = "it cannot be reached."
 _MOST_REQUIRED = 8
@@ -59,6 +57,8 @@ class Ending(NamedTuple):
 
     why: str
     detail: str
+    # What its program wrote last, line by line.
+    said: tuple[str, ...] = ()
 
 
 class AwayError(Exception):
@@ -95,18 +95,14 @@ def unavailable(server: str, why: str, retry_after: float | None = None) -> Prov
 
 
 def broken(server: str, why: str) -> CallFailed:
-    """It may have happened."""
-    return ExecutionFailed(
-        f"The MCP server {server!r} gave no answer: {why} It may have taken effect: check before "
-        "you call it again."
-    )
+    """It may have happened; whether that matters, whoever knows the tool says."""
+    return ExecutionFailed(f"The MCP server {server!r} was asked and gave no answer: {why}")
 
 
 def late(server: str, seconds: float) -> TimedOut:
-    """Its time was over."""
+    """Its time was over, and it may have happened."""
     return TimedOut(
-        f"The MCP server {server!r} did not answer within {seconds:g} s, and was told to stop. It "
-        "may have taken effect: check before you call it again."
+        f"The MCP server {server!r} did not answer within {seconds:g} s, and was told to stop."
     )
 
 

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
+from toolgate import protocol
+from toolgate.protocol import HEADER_MISMATCH, UNSUPPORTED_VERSION
 from toolgate.upstreams import revision
 from toolgate.upstreams.failures import AwayError
-from toolgate.upstreams.message import HEADER_MISMATCH, UNSUPPORTED_VERSION, FaultError, Json
+from toolgate.upstreams.message import FaultError, Json
 from toolgate.upstreams.wire import Welcome, Wire
 
 DISCOVER = "server/discover"
@@ -58,21 +60,21 @@ async def _discovered(wire: Wire, seconds: float, *, again: bool = True) -> Welc
     except FaultError as error:
         supported = _texts(_mapping(error.fault.data).get("supported"))
         if error.fault.code == UNSUPPORTED_VERSION and supported:
-            if revision.MODERN in supported and again:
+            if protocol.MODERN in supported and again:
                 # It names what was offered: it has changed its mind, or had not begun yet.
                 return await _discovered(wire, seconds, again=False)
             _check_common(supported)
         return None
     versions = _texts(said.get("supportedVersions"))
-    if revision.MODERN not in versions:
+    if protocol.MODERN not in versions:
         if versions:
             _check_common(versions)
         return None
     info = _mapping(said.get("serverInfo")) or _mapping(
-        _mapping(said.get("_meta")).get(revision.SERVER)
+        _mapping(said.get("_meta")).get(protocol.SERVER)
     )
     return Welcome(
-        version=revision.MODERN,
+        version=protocol.MODERN,
         is_modern=True,
         capabilities=_mapping(said.get("capabilities")),
         info=info,
@@ -85,14 +87,14 @@ async def _initialized(wire: Wire, seconds: float, *, asks: frozenset[str]) -> W
     said = await wire.ask(
         "initialize",
         {
-            "protocolVersion": revision.LEGACY,
+            "protocolVersion": protocol.LEGACY,
             "capabilities": revision.capabilities(asks),
-            "clientInfo": dict(revision.INFO),
+            "clientInfo": dict(protocol.INFO),
         },
         seconds=seconds,
     )
     version = _text(said.get("protocolVersion"))
-    if version not in revision.HANDSHAKE:
+    if version not in protocol.HANDSHAKE:
         raise AwayError(f"it speaks a revision of MCP that is not known here ({version[:40]!r}).")
     return Welcome(
         version=version,
@@ -105,13 +107,13 @@ async def _initialized(wire: Wire, seconds: float, *, asks: frozenset[str]) -> W
 
 def _check_common(versions: list[str]) -> None:
     """A server that speaks only what is not known here cannot be spoken to at all."""
-    if revision.HANDSHAKE.isdisjoint(versions):
+    if frozenset(versions).isdisjoint(protocol.HANDSHAKE):
         shown = ", ".join(versions)[:200]
         raise AwayError(f"it speaks only revisions of MCP that are not known here ({shown}).")
 
 
 def _unknown(*, is_modern: bool) -> Welcome:
-    version = revision.MODERN if is_modern else ""
+    version = protocol.MODERN if is_modern else ""
     return Welcome(version=version, is_modern=is_modern, capabilities={}, info={})
 
 

@@ -10,6 +10,7 @@ from toolgate.asked import Line
 from toolgate.errors import InputNeeded
 from toolgate.net.client import HttpClient, Streaming
 from toolgate.net.errors import Gone, Late, Lost, NotSent
+from toolgate.protocol import INVALID_REQUEST
 from toolgate.retries import pause
 from toolgate.upstreams import body as body_of
 from toolgate.upstreams import headers as repeating
@@ -358,7 +359,7 @@ class Http:
             "POST", self.url, headers=self._common(), body=body, seconds=_LAST_WORDS
         ) as answer:
             if answer.status >= 400:
-                raise FaultError(Fault(message.INVALID_REQUEST, f"HTTP {answer.status}"))
+                raise FaultError(Fault(INVALID_REQUEST, f"HTTP {answer.status}"))
 
     async def renewed(self, session: str) -> None:
         """A new session, once for all who found that theirs has expired."""

@@ -12,6 +12,7 @@ from toolgate.retries import pause
 from toolgate.upstreams.failures import AwayError, BrokenError, Ending, detail_of
 from toolgate.upstreams.greeting import greeted
 from toolgate.upstreams.message import FaultError
+from toolgate.upstreams.upstream import NOT_YET
 from toolgate.upstreams.wire import Ear, Welcome, Wire
 
 log = logging.getLogger("toolgate.upstreams")
@@ -20,7 +21,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 # One that lasted so long and goes is begun anew at once.
 _LASTING_NS = 10_000_000_000
 _NOBODY = Welcome(version="", is_modern=False, capabilities={}, info={})
-_UNREACHED = "it was not reached yet."
 
 
 class Dial(Protocol):
@@ -69,7 +69,9 @@ class Keeper:
         self.wire: Wire | None = None
         self.welcome = _NOBODY
         # Why there is none: for whoever calls, and for an operator.
-        self.why = self.problem = _UNREACHED
+        self.why = self.problem = NOT_YET
+        # What its program wrote before it ended.
+        self.last_words: tuple[str, ...] = ()
 
     async def tried(self, seconds: float) -> None:
         """Until the try that is under way is over, but no longer than this."""
@@ -165,8 +167,8 @@ class Keeper:
         """Until it is gone."""
         ending: Ending = await asyncio.shield(wire.gone)
         self.wire = None
-        self.why, self.problem = ending
-        log.warning("MCP server %s went away: %s", self._dial.name, ending.detail)
+        self._ended(ending)
+        log.warning("MCP server %s went away: %s%s", self._dial.name, ending.detail, self._more())
         self._changed()
         await wire.close()
 
@@ -179,12 +181,22 @@ class Keeper:
         await asyncio.sleep(wait)
 
     def _note(self, error: Exception, ending: Ending | None = None) -> None:
-        is_new = not self.problem or self.problem == _UNREACHED
+        is_new = not self.problem or self.problem == NOT_YET
         if ending is not None:
-            self.why, self.problem = ending
+            self._ended(ending)
         else:
             known = isinstance(error, (AwayError, BrokenError))
             self.why = error.why if known else "it does not answer."
             self.problem = detail_of(error)
         if is_new:
-            log.warning("MCP server %s cannot be reached: %s", self._dial.name, self.problem)
+            name, more = self._dial.name, self._more()
+            log.warning("MCP server %s cannot be reached: %s%s", name, self.problem, more)
+
+    def _ended(self, ending: Ending) -> None:
+        self.why, self.problem, self.last_words = ending
+
+    def _more(self) -> str:
+        """Where the rest stands of what its program said: a log takes a line."""
+        if len(self.last_words) <= 1:
+            return ""
+        return f" Its last lines: toolgate servers show {self._dial.name}"

@@ -8,9 +8,10 @@ import msgspec
 import orjson
 
 from toolgate import clock
+from toolgate.protocol import METHOD_NOT_FOUND
 from toolgate.upstreams import headers
 from toolgate.upstreams.failures import AwayError
-from toolgate.upstreams.message import METHOD_NOT_FOUND, FaultError, Json
+from toolgate.upstreams.message import FaultError, Json
 from toolgate.upstreams.upstream import Kind
 
 _MOST_PAGES = 1_000

@@ -5,15 +5,7 @@ from typing import Any, cast
 import msgspec
 import orjson
 
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
-RESOURCE_NOT_FOUND = -32002
-HEADER_MISMATCH = -32020
-MISSING_CAPABILITY = -32021
-UNSUPPORTED_VERSION = -32022
+from toolgate.protocol import INTERNAL_ERROR
 
 Json = dict[str, Any]
 Id = str | int

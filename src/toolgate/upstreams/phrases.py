@@ -5,12 +5,13 @@ from typing import Any
 
 import orjson
 
+from toolgate import protocol
 from toolgate.asked import Line
 from toolgate.upstreams import revision
 from toolgate.upstreams.message import Json
 
 _MOST_KEPT = 20_000
-_LOG_LEVEL = revision.LOG_LEVEL.encode()
+_LOG_LEVEL = protocol.LOG_LEVEL.encode()
 
 
 class Phrases:
@@ -87,8 +88,8 @@ class Phrases:
 
 def _meta(asks: tuple[str, ...]) -> bytes:
     said = {
-        revision.VERSION: revision.MODERN,
-        revision.CAPABILITIES: revision.capabilities(asks),
-        revision.CLIENT: dict(revision.INFO),
+        protocol.VERSION: protocol.MODERN,
+        protocol.CAPABILITIES: revision.capabilities(asks),
+        protocol.CLIENT: dict(protocol.INFO),
     }
     return orjson.dumps(said)[1:-1]

@@ -6,6 +6,7 @@ from typing import Any
 
 from toolgate.asked import Line
 from toolgate.errors import InputNeeded
+from toolgate.protocol import INTERNAL_ERROR
 from toolgate.sandbox.sandbox import Running
 from toolgate.upstreams import message
 from toolgate.upstreams.beside import Beside
@@ -13,7 +14,7 @@ from toolgate.upstreams.callers import Callers
 from toolgate.upstreams.failures import AwayError, BrokenError, Ending
 from toolgate.upstreams.flood import MOST_OPEN, Flood
 from toolgate.upstreams.hearing import LISTEN, wanted
-from toolgate.upstreams.message import INTERNAL_ERROR, Fault, Id, Json
+from toolgate.upstreams.message import Fault, Id, Json
 from toolgate.upstreams.phrases import Phrases
 from toolgate.upstreams.tail import Tail
 from toolgate.upstreams.wire import Ear, Welcome
@@ -265,9 +266,9 @@ class Pipe:
     def _end(self, why: str, how: str) -> None:
         if self.gone.done():
             return
-        said = self._tail.said()
-        detail = f"{why[:-1]} ({how}{f'; it said: {said}' if said else ''})."
-        self.gone.set_result(Ending(why, detail))
+        said = self._tail.lines()
+        detail = f"{why[:-1]} ({how}{f'; it said: {said[-1]}' if said else ''})."
+        self.gone.set_result(Ending(why, detail, said))
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(BrokenError(why))

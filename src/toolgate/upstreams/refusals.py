@@ -6,6 +6,7 @@ from urllib.parse import urljoin, urlsplit
 
 from toolgate.net.client import Streaming
 from toolgate.net.errors import Lost
+from toolgate.protocol import INVALID_REQUEST, METHOD_NOT_FOUND
 from toolgate.upstreams import message
 from toolgate.upstreams.failures import AwayError, BrokenError, BusyError
 from toolgate.upstreams.message import Fault, FaultError
@@ -84,7 +85,7 @@ async def refusal(answer: Streaming, *, has_session: bool) -> Exception:
     if status >= 500:
         return BrokenError(f"it failed (HTTP {status}).")
     why = "There is nothing at its address" if status == 404 else "It refused the request"
-    return FaultError(Fault(message.INVALID_REQUEST, f"{why} (HTTP {status})."))
+    return FaultError(Fault(INVALID_REQUEST, f"{why} (HTTP {status})."))
 
 
 def retry_after(answer: Streaming) -> float | None:
@@ -95,7 +96,7 @@ def retry_after(answer: Streaming) -> float | None:
 
 def _is_about_session(fault: Fault) -> bool:
     """On the older revision 404 is about the session, whatever code stands beside it."""
-    return fault.code != message.METHOD_NOT_FOUND
+    return fault.code != METHOD_NOT_FOUND
 
 
 async def _said(answer: Streaming) -> Fault | None:

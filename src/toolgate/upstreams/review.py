@@ -6,6 +6,9 @@ from typing import Any, Protocol
 from toolgate.settings.outward import McpServer
 from toolgate.tenancy.tenancy import Tenancy
 
+# What a server is called as a source of tools, before its name.
+SOURCE = "mcp server "
+
 
 class Review(Protocol):
     """Which servers there are, and what of them is agreed to. Changes are made by a tenancy that is
@@ -18,6 +21,16 @@ class Review(Protocol):
 
     async def tested(self, name: str) -> dict[str, Any]:
         """Ask a server now, and say how it is. Only one that is in use is ever reached."""
+        ...
+
+    async def shown(self, name: str) -> dict[str, Any]:
+        """One server as it is, with the last lines that its program complained with."""
+        ...
+
+    async def examined(self) -> list[dict[str, Any]]:
+        """Every server that is switched on, each asked by a connection for this alone. Nothing of
+        it is agreed to.
+        """
         ...
 
     async def waiting(self, name: str) -> list[dict[str, Any]]:

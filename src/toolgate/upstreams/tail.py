@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-_MOST = 8_192
+_MOST = 16_384
+_MOST_LINES = 20
 _MOST_SHOWN = 500
 _HIDDEN = "•••"
 
@@ -13,7 +14,9 @@ class Tail:
 
     def __init__(self, stderr: asyncio.StreamReader, secrets: Sequence[str] = ()) -> None:
         self._stderr = stderr
-        self._secrets = tuple(one for one in secrets if one)
+        # Whole and by its lines, the longest first: one may begin with another.
+        parts = {part for one in secrets for part in (one, *one.splitlines()) if part.strip()}
+        self._secrets = sorted(parts, key=len, reverse=True)
         self._kept = b""
         self.task = asyncio.create_task(self._read())
 
@@ -21,11 +24,18 @@ class Tail:
         while piece := await self._stderr.read(65_536):
             self._kept = (self._kept + piece)[-_MOST:]
 
-    def said(self) -> str:
-        """Its last line, without secrets and without what a terminal would obey."""
+    def lines(self) -> tuple[str, ...]:
+        """Its last lines, without secrets and without what a terminal would obey."""
         text = self._kept.decode("utf-8", "replace")
         for secret in self._secrets:
             text = text.replace(secret, _HIDDEN)
-        lines = [line for line in text.splitlines() if line.strip()]
-        last = lines[-1].strip() if lines else ""
-        return "".join(one if one.isprintable() else " " for one in last)[-_MOST_SHOWN:]
+        found = text.splitlines()
+        if len(self._kept) == _MOST and len(found) > 1:
+            # Where it was cut there may be half a secret, which nobody knows again.
+            del found[0]
+        told = [line.strip() for line in found if line.strip()]
+        return tuple(map(_shown, told[-_MOST_LINES:]))
+
+
+def _shown(line: str) -> str:
+    return "".join(one if one.isprintable() else " " for one in line)[-_MOST_SHOWN:]

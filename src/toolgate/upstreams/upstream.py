@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from toolgate.asked import Line
 
 Json = dict[str, Any]
+# What is told of one that nobody has asked for anything.
+NOT_YET = "it was not reached yet."
 
 
 class Kind(StrEnum):
@@ -30,6 +32,11 @@ class Upstream(Protocol):
     @property
     def problem(self) -> str:
         """Why it is away, in words for an operator; empty while it answers."""
+        ...
+
+    @property
+    def last_words(self) -> Sequence[str]:
+        """The last lines that its program complained with before it ended, without secrets."""
         ...
 
     @property

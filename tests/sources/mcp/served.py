@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolgate import Caller
+from toolgate.net.guard import Guard
 from toolgate.providers.mcp import McpProvider
 from toolgate.runtime import Runtime
 from toolgate.settings.outward import McpServer
@@ -35,6 +36,12 @@ def tool(name: str, description: str = "It does something.", **more: Any) -> dic
 def text(said: str, **more: Any) -> dict[str, Any]:
     """A result of one text."""
     return {"content": [{"type": "text", "text": said}]} | more
+
+
+def admission(root: Path) -> Admission:
+    """What servers that are added may use here."""
+    hosts = ("listed.example", "*.below.example")
+    return Admission(("LISTED",), ("open",), hosts, root.joinpath, Guard(("127.0.0.1:7",)))
 
 
 class Served(NamedTuple):
@@ -73,8 +80,11 @@ async def served(
     *functions: Callable[..., Any],
     directory: Directory | None = None,
     root: Path = Path(),
+    asks: bool = True,
 ) -> AsyncGenerator[Served]:
-    """These servers, under these settings (or all under the same)."""
+    """These servers, under these settings (or all under the same); `asks`: whether they are asked
+    before somebody wants to see one tried.
+    """
     if isinstance(settings, McpServer):
         settings = dict.fromkeys(upstreams, settings)
     members: dict[str, Member] = {}
@@ -92,7 +102,8 @@ async def served(
             members=members,
             make=make,
             path=lambda name: root / name,
-            admission=Admission(("LISTED",), ("open",), root.joinpath),
+            admission=admission(root),
+            asks=asks,
         )
         await servers.follow()
         following = asyncio.create_task(servers.run())

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources.mcp.served import PLAIN, served
+from tests.sources.mcp.served import PLAIN, admission, served
 from toolgate.errors import InvalidRequest
 from toolgate.settings.outward import McpServer
-from toolgate.sources.mcp.admission import Admission
 from toolgate.testing.upstream import MemoryUpstream
 
 pytestmark = pytest.mark.req("P3")
@@ -18,6 +17,7 @@ LISTED = (
     URL | {"headers_env": {"Authorization": "LISTED"}},
     PROGRAM | {"secrets_env": {"KEY": "LISTED"}, "readable": ("open/in",), "writable": ("open",)},
     URL | {"overlay": "open/overlay.yaml"},
+    PROGRAM | {"hosts": ("listed.example", "a.below.example", "*.more.below.example")},
 )
 REFUSED = (
     (URL | {"headers_env": {"Authorization": "PRIVATE"}}, "added_env"),
@@ -26,6 +26,17 @@ REFUSED = (
     (PROGRAM | {"readable": ("open/../other",)}, "added_roots"),
     (PROGRAM | {"writable": ("opened",)}, "added_roots"),
     (URL | {"overlay": "/etc/passwd"}, "added_roots"),
+    (PROGRAM | {"hosts": ("listed.example", "evil.example")}, "added_hosts"),
+    (PROGRAM | {"hosts": ("*.example",)}, "added_hosts"),
+    (PROGRAM | {"hosts": ("listed.example:22",)}, "added_hosts"),
+    (PROGRAM | {"hosts": ("10.0.0.0/8",)}, "added_hosts"),
+)
+PRIVATE = (
+    "http://127.0.0.1:8/mcp",
+    "http://10.0.0.1/mcp",
+    "http://169.254.169.254/latest",
+    "http://[::1]:9000/mcp",
+    "http://localhost:9000/mcp",
 )
 
 
@@ -35,8 +46,7 @@ def server(given: dict[str, object]) -> McpServer:
 
 @pytest.mark.parametrize("given", LISTED)
 def test_what_is_listed_may_be_used(given: dict[str, object], tmp_path: Path) -> None:
-    found = Admission(("LISTED",), ("open",), tmp_path.joinpath)
-    assert found.refusal(server(given)) == ""
+    assert admission(tmp_path).refusal(server(given)) == ""
 
 
 @pytest.mark.parametrize(("given", "write"), REFUSED)
@@ -56,6 +66,17 @@ async def test_what_is_not_listed_is_refused_when_it_is_added(
     named = {"it": server(given | {"overlay": ""})}
     async with served(upstreams, named, root=tmp_path) as house:
         assert not house.servers.sources["it"].member.upstream.problem
+
+
+@pytest.mark.parametrize("url", PRIVATE)
+async def test_a_private_address_is_refused_when_it_is_added(url: str, tmp_path: Path) -> None:
+    """One that `[net] allow` has is taken, and so is one that is found nowhere yet."""
+    async with served({"it": MemoryUpstream("it", tools=[])}, {}, root=tmp_path) as house:
+        with pytest.raises(InvalidRequest, match=r"\[net\] allow.*Nothing was changed"):
+            await house.desk.add(house.gate.tenancy, "it", server({"url": url}))
+        assert not house.gate.tenancy.world.servers.added
+        await house.desk.add(house.gate.tenancy, "it", server({"url": "http://127.0.0.1:7/mcp"}))
+        assert list(house.servers.sources) == ["it"]
 
 
 async def test_a_plain_server_is_added(tmp_path: Path) -> None:

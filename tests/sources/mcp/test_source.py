@@ -262,11 +262,12 @@ async def test_without_a_prefix_tools_have_their_own_names_and_nobody_elses() ->
         return ""
 
     settings = TRUSTED.model_copy(update={"prefix": ""})
-    borrowed = tool("mcp:bank:pay")
-    async with served({"files": files(borrowed)}, settings, write) as house:
+    borrowed = tool("mcp:bank:pay"), tool("mcp__bank__pay")
+    async with served({"files": files(*borrowed)}, settings, write) as house:
         assert await house.names() == ["read", "write"]
         assert "another tool 'write'" in house.problem("files")
         assert "belongs to another server" in house.problem("files")
+        assert "as models know the tools of MCP servers" in house.problem("files")
 
 
 @pytest.mark.parametrize("name", ["r\u0435ad", "wr1te", "wr\u0131te"])

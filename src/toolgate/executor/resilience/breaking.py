@@ -23,6 +23,8 @@ LIMITS = Limits(window=50, at_least=10, failed_share=0.5, wait=5.0, probes=3, pa
 _MOST_BREAKERS = 10_000
 _PLACES = ("url", "base_url", "endpoint")
 _SUCCEEDED = Outcome.SUCCEEDED
+# What runs in this process has nothing behind it that could be away.
+_HERE = frozenset({"builtin", "python"})
 # What a gateway says of a server that is down or overloaded.
 _AWAY = frozenset({502, 503, 504})
 Key = tuple[str, str]
@@ -95,7 +97,7 @@ class Breaking(Extension):
                 raise _open(call, spec.name, breaker.wait_left(now))
             try:
                 # Only a provider that reaches out has something behind it.
-                output = await (inner(call) if spec.provider == "python" else behind(call))
+                output = await (inner(call) if spec.provider in _HERE else behind(call))
             except BaseException as error:
                 breaker.leave(permit, clock.monotonic_ns(), judged(error))
                 raise

@@ -63,6 +63,8 @@ class Meter:
         self.refused: dict[tuple[str], int] = {}
         # Further attempts, by tool.
         self.retries: dict[tuple[str], int] = {}
+        # Not let in by a door, by the reason.
+        self.knocks: dict[tuple[str], int] = {}
         # How many tools an agent was shown the last time.
         self.discovered: dict[tuple[str], int] = {}
 
@@ -97,6 +99,10 @@ class Meter:
     def refuse(self, code: str) -> None:
         """Somebody said no."""
         self._count(self.refused, (code,))
+
+    def knock(self, reason: str) -> None:
+        """A key or a token opened nothing."""
+        self._count(self.knocks, (reason,))
 
     def retry(self, call: Call, _attempt: int, _error: ToolgateError) -> None:
         """A tool is tried once more."""

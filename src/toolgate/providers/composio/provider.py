@@ -30,15 +30,20 @@ _KEYS = {"composio_action": _action, "entity_id": fields.text(256), "version": f
 class ComposioProvider:
     """Runs actions by the SDK. `pattern` says whose account a call uses."""
 
-    def __init__(self, client: Client | None, *, key: str, pattern: str) -> None:
-        """Without a client there is no key: then nothing can run."""
+    def __init__(
+        self, client: Client | None, *, key: str, pattern: str, variable: str = ""
+    ) -> None:
+        """Without a client there is no key in `variable`: then nothing can run."""
         self._client = client
         self._key = key
         self._pattern = pattern
+        self._variable = variable
 
     def unusable(self, spec: ToolSpec) -> str | None:
         """Whether its action is named, and its account not by somebody else."""
         if self._client is None:
+            if self._variable:
+                return f"the variable {self._variable} is not set: it should hold Composio's key"
             return "no key of Composio is set; write [providers.composio] api_key_env"
         if importlib.util.find_spec("composio") is None:
             return "Composio's SDK is not installed: make install EXTRAS=composio"

@@ -12,9 +12,10 @@ from toolgate.providers.shell.code import runs_arguments
 from toolgate.providers.shell.env import PATH, variables
 from toolgate.providers.shell.line import words
 from toolgate.providers.shell.places import (
+    SYSTEM,
     Surroundings,
+    check_begins,
     is_in,
-    is_of_system,
     program_at,
     root,
 )
@@ -59,32 +60,39 @@ def command(spec: ToolSpec, around: Surroundings) -> Command:
         readable = (*readable, folder)
     path = env["PATH"].literal if "PATH" in env else PATH
     program = program_at(found.literals[0] or "", path or "", around.root, writable)
-    if not is_of_system(program):
+    if not any(is_in(program, one) for one in (*SYSTEM, *readable, *around.readable)):
         readable = (*readable, program)
-    limits = given.get("limits", {})
+    policy = Policy(
+        readable=readable,
+        writable=writable,
+        agreed=MappingProxyType({os.path.normpath(program): os.path.realpath(program)}),
+        hosts=given.get("hosts", ()),
+        **_bounds(given.get("limits", {})),
+    )
+    check_begins(around, program, policy, path=path or "")
     return Command(
         program=program,
         argv=found,
         env=MappingProxyType(env),
         stdin=stdin,
         folder=folder,
-        policy=Policy(
-            readable=readable,
-            writable=writable,
-            agreed=MappingProxyType({os.path.normpath(program): os.path.realpath(program)}),
-            hosts=given.get("hosts", ()),
-            memory=limits.get("memory", 512) * MEGABYTE,
-            cpu=limits.get("cpu", 60.0),
-            seconds=limits.get("seconds", 0.0),
-            processes=limits.get("processes", 64),
-            open_files=limits.get("open_files", 256),
-            file_size=limits.get("file_size", 64) * MEGABYTE,
-            output=limits.get("output", MEGABYTE),
-        ),
+        policy=policy,
         output=given.get("output", "full"),
         ok=given.get("ok_codes", frozenset({0})),
         refused=given.get("refused_codes", frozenset()),
     )
+
+
+def _bounds(limits: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "memory": limits.get("memory", 512) * MEGABYTE,
+        "cpu": limits.get("cpu", 60.0),
+        "seconds": limits.get("seconds", 0.0),
+        "processes": limits.get("processes", 64),
+        "open_files": limits.get("open_files", 256),
+        "file_size": limits.get("file_size", 64) * MEGABYTE,
+        "output": limits.get("output", MEGABYTE),
+    }
 
 
 def _argv(spec: ToolSpec, given: dict[str, Any]) -> Argv:

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import msgspec
 
+from toolgate.sandbox import executable
+from toolgate.sandbox.policy import Policy
+from toolgate.sandbox.roots import mounts
 from toolgate.sandbox.ways import RefusedRootError, settled
 
+# What every program is shown.
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 _BESIDE = "name a folder beside it"
 
 
@@ -19,6 +24,10 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     own: tuple[Path, ...] = ()
     # The store, with what proves who somebody is.
     secret: tuple[Path, ...] = ()
+    # What every program may read beside the system.
+    readable: tuple[str, ...] = ()
+    # Whether programs run with the files of this machine, and not of an image.
+    is_here: bool = True
 
 
 def program_at(name: str, path: str, root: Path, writable: tuple[str, ...]) -> str:
@@ -34,6 +43,22 @@ def program_at(name: str, path: str, root: Path, writable: tuple[str, ...]) -> s
         if is_in(found, root_of) or is_in(os.path.realpath(found), root_of):
             raise ValueError(f"runs {name[:60]!r} out of a folder that it may change; move it")
     return found
+
+
+def check_begins(around: Surroundings, program: str, policy: Policy, *, path: str) -> None:
+    """`ValueError` where it lacks what it runs with, as long as that is known beforehand."""
+    if not around.is_here:
+        return
+    readable = (*policy.readable, *around.readable)
+    try:
+        shown = mounts(msgspec.structs.replace(policy, readable=readable))
+    except RefusedRootError:
+        # A root of the settings; what is wrong with it is told when something runs.
+        return
+    try:
+        executable.check(program, shown, path=path, folder="/")
+    except RefusedRootError as unseen:
+        raise ValueError(f"cannot begin: {unseen}") from None
 
 
 def root(around: Surroundings, text: str, key: str) -> str:
@@ -65,7 +90,3 @@ def _overlap(one: str, other: str) -> bool:
 
 def is_in(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip("/") + "/")
-
-
-def is_of_system(path: str) -> bool:
-    return any(is_in(path, root) for root in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))

@@ -337,10 +337,14 @@ class ExportedTools(Shape, kw_only=True):
 
 
 class SourceProblem(Shape, kw_only=True):
-    """What is wrong with a source, which keeps what it had."""
+    """What is wrong with a source, and how many tools are there of it; `stale`: it failed, and they
+    are from before.
+    """
 
     source: str
     problem: str
+    tools: int
+    stale: bool
 
 
 class Reloaded(Shape, kw_only=True):
@@ -361,6 +365,7 @@ class SourceHealth(Shape, kw_only=True):
     ok: bool
     problem: str
     foreign: bool
+    stale: bool
 
 
 class HouseHealth(Shape, kw_only=True):

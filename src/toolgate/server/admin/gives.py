@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgate.server.admin import answers as shape
-from toolgate.server.admin import served
+from toolgate.server.admin import plugins, served
 from toolgate.server.answers import Call, Calls, Output, Report
 
 GIVES: Mapping[tuple[str, int, str], Any] = {
@@ -49,11 +49,16 @@ GIVES: Mapping[tuple[str, int, str], Any] = {
     ("tools", 1, "GET"): dict[str, Any],
     ("export", 0, "GET"): shape.ExportedTools,
     ("servers", 0, "GET"): served.McpServers,
+    ("servers", 1, "GET"): served.McpServerShown,
     ("servers", 1, "PUT"): served.McpServerPut,
     ("servers", 1, "DELETE"): shape.Removed,
     ("servers/test", 1, "POST"): served.McpServerTested,
     ("servers/diff", 1, "GET"): served.McpServerWaiting,
     ("servers/approve", 1, "POST"): served.McpServerApproved,
+    ("plugins", 0, "GET"): plugins.Plugins,
+    ("plugins", 0, "POST"): plugins.PluginsReloaded,
+    ("plugins", 1, "GET"): plugins.PluginShown,
+    ("plugins/approve", 1, "POST"): plugins.Plugin,
     ("reload", 0, "POST"): shape.Reloaded,
     ("health", 0, "GET"): shape.HouseHealth,
 }

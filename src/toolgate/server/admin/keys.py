@@ -5,11 +5,13 @@ from typing import Any
 from toolgate import clock
 from toolgate.errors import InvalidRequest
 from toolgate.server.admin.desk import Desk, Signed, SignedOfTenant, SomeOfTenant, beyond, noted
+from toolgate.server.fields import Flag
 from toolgate.tenancy import lasting
-from toolgate.tenancy.keys import FreshKey, Key, Role
+from toolgate.tenancy.keys import FreshKey, Key, Role, need_another_admin
 from toolgate.tenancy.layer import roles_of
 from toolgate.tenancy.roster import strangers
 
+_YES = (True, "true", "")
 _SHOWN = ("id", "role", "tenant", "agent", "user", "persona", "roles")
 
 
@@ -30,6 +32,12 @@ class Rotated(Signed, kw_only=True):
 
     overlap: str = "1h"
     expires: str = ""
+
+
+class Revoking(Signed, kw_only=True):
+    """Whether also the last key of an admin goes: nobody administers from elsewhere without one."""
+
+    force: bool | Flag = False
 
 
 async def list_keys(desk: Desk, _: SomeOfTenant) -> Any:
@@ -71,10 +79,12 @@ async def rotate_key(desk: Desk, given: Rotated) -> Any:
     return _told(desk, fresh) | {"replaces": name, "replaced_until": ends}
 
 
-async def revoke_key(desk: Desk, _: Signed) -> Any:
-    """`DELETE keys/{id}`."""
+async def revoke_key(desk: Desk, given: Revoking) -> Any:
+    """`DELETE keys/{id}?force=`: also an admin's last one where it is forced."""
     [name] = desk.names
     _need(desk, name, "revoked")
+    if given.force not in _YES:
+        need_another_admin(name, desk.gate.tenancy.world.keys.values())
     await desk.tenancy.revoke_key(name)
     return {"id": name, "revoked": True}
 

@@ -14,6 +14,7 @@ from toolgate.server.admin import (
     ledger,
     limits,
     people,
+    plugins,
     records,
     rules,
     servers,
@@ -78,7 +79,7 @@ ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
         "GET": Route(keys.list_keys, SomeOfTenant),
         "POST": Route(keys.add_key, keys.NewKey),
     },
-    ("keys", 1): {"DELETE": Route(keys.revoke_key, Signed)},
+    ("keys", 1): {"DELETE": Route(keys.revoke_key, keys.Revoking)},
     ("keys/rotate", 1): {"POST": Route(keys.rotate_key, keys.Rotated)},
     ("layers", 0): {"GET": Route(rules.list_layers, SomeOfTenant)},
     ("layers", 1): {
@@ -122,12 +123,21 @@ ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
     ("export", 0): {"GET": Route(tools.export_tools, tools.Exported)},
     ("servers", 0): {"GET": Route(servers.list_servers, Nothing, house=True)},
     ("servers", 1): {
+        "GET": Route(servers.show_server, Nothing, house=True),
         "PUT": Route(servers.put_server, servers.NewServer, house=True),
         "DELETE": Route(servers.remove_server, Signed, house=True),
     },
     ("servers/test", 1): {"POST": Route(servers.try_server, Signed, house=True)},
     ("servers/diff", 1): {"GET": Route(servers.show_waiting, Nothing, house=True)},
     ("servers/approve", 1): {"POST": Route(servers.approve_tools, servers.Approved, house=True)},
+    ("plugins", 0): {
+        "GET": Route(plugins.list_plugins, Nothing, house=True),
+        "POST": Route(plugins.reload_plugins, Signed, house=True),
+    },
+    ("plugins", 1): {"GET": Route(plugins.show_plugin, Nothing, house=True)},
+    ("plugins/approve", 1): {
+        "POST": Route(plugins.approve_plugin, plugins.AgreedPlugin, house=True)
+    },
     ("reload", 0): {"POST": Route(tools.reload, Signed, house=True)},
     ("health", 0): {"GET": Route(health.show_health, Nothing, house=True)},
 }
@@ -142,8 +152,9 @@ def template(head: str, names: int) -> str:
             return PREFIX + "tools/{+name}"
         case "policies", 1:
             return PREFIX + "policies/{name}"
-        case "servers" | "servers/test" | "servers/diff" | "servers/approve", 1:
-            return "/".join([PREFIX + "servers", "{name}", *head.split("/")[1:]])
+        case _, 1 if head.partition("/")[0] in {"servers", "plugins"}:
+            first, *verb = head.split("/")
+            return "/".join([PREFIX + first, "{name}", *verb])
         case "layers", 1:
             return PREFIX + "layers/{name}"
         case "roles", 1:

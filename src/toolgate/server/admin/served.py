@@ -15,6 +15,14 @@ class McpServer(Shape, kw_only=True):
     problem: str
 
 
+class McpServerShown(McpServer, kw_only=True):
+    """One server whole: how it calls itself, what waits, and its program's last complaints."""
+
+    server: dict[str, str]
+    waiting: list[str]
+    last_words: list[str]
+
+
 class McpServers(Shape, kw_only=True):
     """By name."""
 

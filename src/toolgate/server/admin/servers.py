@@ -50,6 +50,12 @@ async def list_servers(desk: Desk, _: Nothing) -> Any:
     return {"servers": desk.gate.servers.rows()}
 
 
+async def show_server(desk: Desk, _: Nothing) -> Any:
+    """`GET servers/{name}`: how it is doing, and the last lines that its program wrote."""
+    [name] = desk.names
+    return await desk.gate.servers.shown(name)
+
+
 async def put_server(desk: Desk, given: NewServer) -> Any:
     """`PUT servers/{name}` `{command | url, …}`: it is used from now on, on every node."""
     [name] = desk.names

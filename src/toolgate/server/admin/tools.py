@@ -12,6 +12,7 @@ from toolgate.server.admin.desk import Desk, OfTenant, Signed
 from toolgate.server.context import flag
 from toolgate.server.fields import Flag, Nothing, one_of
 from toolgate.server.fields import whole as most_of
+from toolgate.server.tools import unusable
 from toolgate.spec.export import FORMATS, export
 from toolgate.spec.tool import ToolSpec, definition
 from toolgate.tenancy.names import nearest
@@ -28,7 +29,7 @@ class NoSuchTool(ToolNotFound):
 
 
 class State(NamedTuple):
-    """On, off or unusable for everyone, and the reason where there is one to give."""
+    """On, off or unusable for everyone, or away for now, and the reason where there is one."""
 
     word: str
     reason: str = ""
@@ -65,6 +66,11 @@ async def list_tools(desk: Desk, given: SomeTools) -> Any:
     there is and how it stands, or what an agent may call.
     """
     found = await rows(desk.gate, _whom(desk, given), given.q)
+    if not desk.has_all and not given.agent:
+        # Who looks after a tenant sees what its agents lack, as who runs the house does.
+        specs, words = desk.gate.catalog.current.specs, given.q.lower().split()
+        names = unusable(desk.gate, desk.request.key)
+        found += [_row(desk.gate, specs[name], None) for name in names if _has(specs[name], words)]
     shown, following = desk.page(sorted(found, key=_name), _name)
     return {"tools": shown, "next": following}
 
@@ -85,7 +91,7 @@ async def export_tools(desk: Desk, given: Exported) -> Any:
 
 
 async def reload(desk: Desk, _: Signed) -> Any:
-    """`POST reload`: every source is asked again; what is wrong with one changes nothing."""
+    """`POST reload`: every source is asked again; one that fails keeps what it had."""
     return await read_again(desk.gate)
 
 
@@ -104,7 +110,12 @@ async def read_again(gate: Runtime) -> dict[str, Any]:
             if now.specs[name].fingerprint != before.specs[name].fingerprint
         ),
         "problems": [
-            {"source": one.source, "problem": one.problem}
+            {
+                "source": one.source,
+                "problem": one.problem,
+                "tools": one.tools,
+                "stale": one.stale,
+            }
             for one in gate.catalog.health()
             if not one.ok
         ],
@@ -152,7 +163,17 @@ def state_of(gate: Runtime, spec: ToolSpec) -> State:
     if reason is not None:
         return State("unusable", reason)
     said = gate.tenancy.world.everyone.flags.get(spec.name)
-    return State("on" if (spec.enabled if said is None else said) else "off")
+    if not (spec.enabled if said is None else said):
+        return State("off")
+    return _on(gate, spec)
+
+
+def _on(gate: Runtime, spec: ToolSpec) -> State:
+    """On, unless the server that runs it is away for now."""
+    server = gate.upstreams.get(spec.origin.where) if spec.origin.kind == "mcp" else None
+    if server is not None and server.problem:
+        return State("away", f"its server is away: {server.problem}")
+    return State("on")
 
 
 def _name(row: dict[str, str]) -> str:
@@ -166,7 +187,7 @@ def _has(spec: ToolSpec, words: list[str]) -> bool:
 
 def _row(gate: Runtime, spec: ToolSpec, whom: Caller | None) -> dict[str, str]:
     # What an agent may call is on for it, whatever holds for everyone.
-    state = state_of(gate, spec) if whom is None else State("on")
+    state = state_of(gate, spec) if whom is None else _on(gate, spec)
     return {
         "name": spec.name,
         "category": spec.category,

@@ -10,6 +10,7 @@ from toolgate.server.mcp.others import PATIENCE, Share
 from toolgate.server.mcp.prompts import Prompts
 from toolgate.server.mcp.resources import Resources
 from toolgate.server.mcp.rpc import Params, mapping
+from toolgate.spec.names import is_of_house
 from toolgate.upstreams.upstream import Json
 
 _METHOD = "completion/complete"
@@ -27,7 +28,7 @@ class Completion:
         ref = mapping(exchange.params, "ref")
         uri, name = ref.get("uri"), ref.get("name")
         mapping(exchange.params, "argument")
-        if type(uri) is str and uri.startswith(own.SCHEMES):
+        if type(uri) is str and is_of_house(uri):
             return _values(_own(exchange, uri))
         if type(uri) is str:
             share = await self._resources.place(exchange, uri, is_template=True)

@@ -16,6 +16,7 @@ from toolgate.server.mcp import revision, rpc, sse
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.exchange import DEAF, Back, Peer, Told
 from toolgate.server.mcp.faults import told
+from toolgate.server.mcp.holders import Holders
 from toolgate.server.mcp.legacy import Legacy
 from toolgate.server.mcp.listen import Listeners
 from toolgate.server.mcp.modern import VERSION, Headers, check_params, peer_of, unsupported
@@ -27,7 +28,7 @@ from toolgate.server.problems import problem, wire_problem
 from toolgate.server.rights import Right, may, not_for
 from toolgate.server.whole import send_whole
 from toolgate.spec.tool import ToolSpec
-from toolgate.tenancy.keys import Key
+from toolgate.tenancy.keys import Key, not_valid
 
 PATH = "/mcp"
 Scope = MutableMapping[str, Any]
@@ -56,6 +57,7 @@ class Mcp:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._listeners = Listeners(self._answering)
         self._legacy = Legacy(self._answering)
+        self._holders = Holders(lambda: gate.tenancy.world)
         # By the key's id: to look a key up by all that it says takes longer than all else here.
         self._callers: dict[str, tuple[Key, Caller]] = {}
 
@@ -232,7 +234,8 @@ class Mcp:
                 return
             if not gone.done():
                 work.add_done_callback(lambda done: _ended(stream, done))
-                await sse.write_until(gone, send, stream)
+                with self._holders.held(lambda: peer.key, lambda: _over(stream, message)):
+                    await sse.write_until(gone, send, stream)
         finally:
             begun.cancel()
             gone.cancel()
@@ -249,8 +252,14 @@ def _is_modern(message: Message, headers: Headers) -> bool:
     return isinstance(meta, dict) and revision.VERSION in meta
 
 
+def _over(stream: sse.Stream, message: Message) -> None:
+    """Whoever reads it would not be let in any more."""
+    stream.put(rpc.fault(message.id, told(not_valid())))
+    stream.close()
+
+
 def _ended(stream: sse.Stream, work: "asyncio.Task[tuple[int, bytes]]") -> None:
-    if not work.cancelled():
+    if not work.cancelled() and not stream.is_closed:
         stream.put(work.result()[1])
     stream.close()
 
@@ -268,7 +277,8 @@ async def _problem(send: sse.Send, error: ToolgateError, door: Door) -> None:
     # As a message too: a client shows what it can read.
     status, _body = problem(error)
     body = _nobodys(Fault(rpc.REFUSED, error.message, {"code": error.code}))
-    more = ((b"www-authenticate", getattr(door, "challenge", b"Bearer")),) if status == 401 else ()
+    challenge = door.challenge_of(error)
+    more = ((b"www-authenticate", challenge),) if challenge else ()
     await reply(send, status, body, more)
 
 

@@ -1,7 +1,7 @@
 """The older revision over HTTP: a session from `initialize` on, with streams both ways."""
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from toolgate.server.headers import CLOSED
 from toolgate.server.mcp import revision, rpc, sse
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.faults import told
+from toolgate.server.mcp.holders import Holders
 from toolgate.server.mcp.modern import Headers
 from toolgate.server.mcp.rpc import Fault, Message
 from toolgate.server.mcp.sessions import Session, Sessions
@@ -37,6 +38,7 @@ class Legacy:
     def __init__(self, answering: Answering) -> None:
         self._talk = Talk(answering)
         self._sessions = Sessions()
+        self._holders = Holders(lambda: answering.gate.tenancy.world)
         # Held here: what runs on after its client has gone must not be forgotten.
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -142,7 +144,12 @@ class Legacy:
             return
         primed = session.peer.version == revision.LEGACY
         more = _RETRY + sse.priming(f"{stream.id}.0") if primed else b""
-        await sse.write(send, stream, named=True, more=more)
+        with self._held(session):
+            await sse.write(send, stream, named=True, more=more)
+
+    def _held(self, session: Session) -> AbstractContextManager[None]:
+        """A stream of this session is read: all of them end with what its key opens."""
+        return self._holders.held(lambda: session.peer.key, lambda: self._sessions.end(session))
 
     def _over(self, session: Session, stream: sse.Stream, work: "asyncio.Task[bytes]") -> None:
         self._tasks.discard(work)
@@ -165,6 +172,7 @@ class Legacy:
         try:
             with ExitStack() as leaving:
                 leaving.callback(stream.let_go, taken)
+                leaving.enter_context(self._held(session))
                 if stream is session.beside:
                     leaving.callback(await self._talk.listen(session))
                 await _written(stream, after, taken, receive, send)

@@ -12,9 +12,11 @@ from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.exchange import Exchange, Peer
 from toolgate.server.mcp.faults import told
 from toolgate.server.mcp.hearing import MOST, PROMPTS, RESOURCES, UPDATED, Hearing
+from toolgate.server.mcp.holders import Holders
 from toolgate.server.mcp.rpc import Fault, Message
 from toolgate.server.mcp.task import Task
 from toolgate.server.mcp.template import MOST as MOST_URI
+from toolgate.tenancy.keys import not_valid
 
 # What is told of a list, and how a client asks for it.
 _FLAGS = {
@@ -58,6 +60,7 @@ class Listeners:
         self._tasks = answering.methods.tasks
         self._others = answering.others
         self._resources = answering.methods.resources
+        self._holders = Holders(lambda: answering.gate.tenancy.world)
         # What each ends with, and where: on standard output all have one stream.
         self._open: dict[_Subscription, tuple[sse.Stream, bytes]] = {}
 
@@ -70,10 +73,15 @@ class Listeners:
     async def listen(self, message: Message, peer: Peer, receive: Receive, send: sse.Send) -> None:
         """Acknowledge what is heard, then tell of it until the client goes."""
         stream = sse.Stream("")
+
+        def over() -> None:
+            _refused(stream, message.id, told(not_valid()))
+
         async with self.heard(message, peer, stream):
             gone = asyncio.create_task(sse.left(receive))
             try:
-                await sse.write_until(gone, send, stream)
+                with self._holders.held(lambda: peer.key, over):
+                    await sse.write_until(gone, send, stream)
             finally:
                 gone.cancel()
 

@@ -14,8 +14,6 @@ from toolgate.spec.export import export
 from toolgate.spec.tool import ToolSpec
 
 JSON = "application/json"
-# No other server's resource can stand under these.
-SCHEMES = ("focal:", "toolgate:")
 OUTPUTS = "toolgate://outputs/"
 _READ_OUTPUT = "read_output"
 # More than this is read in pieces, by the tool.

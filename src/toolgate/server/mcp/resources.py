@@ -20,6 +20,7 @@ from toolgate.server.mcp.paging import Item, paged
 from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, Params, text
 from toolgate.server.mcp.template import MOST, fits, matched
 from toolgate.server.mcp.tools import Calls
+from toolgate.spec.names import is_of_house
 from toolgate.spec.tool import Resource, ToolSpec
 from toolgate.upstreams.upstream import Json, Kind
 
@@ -97,7 +98,8 @@ class Resources:
         """The server that has it: the first by name that lists it, or whose template it fits; else
         the only one that there is for this caller.
         """
-        if uri.startswith(own.SCHEMES) or len(uri) > MOST:
+        # No other server's resource can stand under what is the house's.
+        if is_of_house(uri) or len(uri) > MOST:
             return None
         shares = await self._others.shares(exchange.peer.caller, Kind.RESOURCES)
         named = exchange.meta.get(SERVER)
@@ -127,7 +129,7 @@ class Resources:
         for share, listed in await offered(shares, kind):
             for one in listed:
                 uri = said(one, name)
-                if uri and not uri.startswith(own.SCHEMES) and uri not in items:
+                if uri and not is_of_house(uri) and uri not in items:
                     items[uri] = Item(f"{share.server}\0{uri}", one)
         return sorted(items.values(), key=lambda item: item.key)
 

@@ -5,20 +5,49 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
+from toolgate.protocol import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    PARSE_ERROR,
+    RESOURCE_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+)
+
+__all__ = [
+    "CANCELLED",
+    "HEADER_MISMATCH",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "METHOD_NOT_FOUND",
+    "MISSING_CAPABILITY",
+    "PARSE_ERROR",
+    "REFUSED",
+    "RESOURCE_NOT_FOUND",
+    "STATUS",
+    "UNSUPPORTED_VERSION",
+    "Fault",
+    "Id",
+    "Message",
+    "Params",
+    "fault",
+    "mapping",
+    "meta_of",
+    "notification",
+    "read",
+    "request",
+    "result",
+    "text",
+]
+
 # Ours: the door did not open.
 REFUSED = -32000
 # Of the older revision only.
-RESOURCE_NOT_FOUND = -32002
 CANCELLED = -32800
-# Of the newer one.
-HEADER_MISMATCH = -32020
-MISSING_CAPABILITY = -32021
-UNSUPPORTED_VERSION = -32022
 
 # What HTTP says beside the fault's own code; 200 for any other.
 STATUS: Mapping[int, int] = {

@@ -11,9 +11,12 @@ from toolgate.upstreams.upstream import Json, Kind
 class Away:
     """The port for an upstream that says why it is away, whatever it is asked."""
 
-    def __init__(self, name: str, problem: str) -> None:
+    def __init__(self, name: str, why: str, *, is_problem: bool = True) -> None:
+        """`is_problem`: whether it is to be told of the server, or is only so for who asks now."""
         self.name = name
-        self.problem = problem
+        self.problem = why if is_problem else ""
+        self._why = why
+        self.last_words: Sequence[str] = ()
         self.capabilities: Mapping[str, Any] = {}
         self.server_info: Mapping[str, Any] = {}
 
@@ -55,6 +58,4 @@ class Away:
         """There is nothing to end."""
 
     def _refuse(self) -> NoReturn:
-        raise ProviderUnavailable(
-            f"The MCP server {self.name!r} is away: {self.problem} Nothing ran."
-        )
+        raise ProviderUnavailable(f"The MCP server {self.name!r} is away: {self._why} Nothing ran.")

@@ -1,6 +1,6 @@
 """What of a server's tools can be offered, what waits for an operator, and what cannot be used."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from toolgate.settings.outward import McpServer
@@ -8,6 +8,7 @@ from toolgate.sources.mcp import naming, specs
 from toolgate.sources.mcp.definition import FIELDS, fingerprint
 from toolgate.sources.mcp.overlay import Overlay
 from toolgate.sources.mcp.suspicion import shown, suspicions
+from toolgate.sources.mcp.unheard import unheard
 from toolgate.spec.document import MAX_BYTES, canonical
 from toolgate.spec.names import kept
 from toolgate.spec.tool import ToolSpec
@@ -34,6 +35,13 @@ class Judged(NamedTuple):
     fresh: Mapping[str, Pin]
     known: Mapping[str, Mapping[str, Any]]
     skipped: tuple[str, ...]
+    # Tools that an entry of the overlay may be meant for which means none, and that entry.
+    doubtful: Mapping[str, str] = {}
+
+    @property
+    def closed(self) -> dict[str, str]:
+        """What must not be called, and why."""
+        return {**self.doubtful, **{own: one.reason for own, one in self.held.items()}}
 
     @property
     def problem(self) -> str:
@@ -66,18 +74,25 @@ class Judge:
 
     def judge(
         self,
-        definitions: Iterable[Mapping[str, Any]],
+        definitions: Sequence[Mapping[str, Any]],
         pins: Pins | None,
         overlay: Overlay,
         house: House,
+        *,
+        is_live: bool = True,
     ) -> Judged:
-        """`pins` is `None` where nobody has seen this server before."""
+        """`pins` is `None` where nobody has seen this server before; `is_live`: these are all that
+        it has now, so that an overlay can be held against them.
+        """
         prefix = naming.prefix_of(self._server, self._settings.prefix)
         found: dict[str, ToolSpec] = {}
         held: dict[str, Held] = {}
         fresh: dict[str, Pin] = {}
         known: dict[str, Mapping[str, Any]] = {}
-        skipped: list[str] = []
+        names = {str(one.get("name")) for one in definitions}
+        missed = unheard(overlay, {*names, *specs.SHORT}) if is_live else []
+        doubtful = {own: one.says for one in missed for own in one.meant if own in names}
+        skipped = [one.says for one in missed]
         for number, definition in enumerate(definitions):
             if number == MOST_TOOLS:
                 skipped.append(f"it has more than {MOST_TOOLS:,} tools; the rest is left out")
@@ -94,13 +109,15 @@ class Judge:
                     spec = specs.held(self._server, self._settings, own, reason)
                 elif pins is None:
                     fresh[own] = pin
+                if own in doubtful and not reason:
+                    why = f"it is not clear what holds for it: {doubtful[own]}"
+                    spec = specs.held(self._server, self._settings, own, why)
                 found[name] = spec
             except ValueError as error:
                 skipped.append(f"{shown(str(definition.get('name')))} is left out: {error}")
                 continue
             known[own] = pin.definition
-        skipped += overlay.unheard({**known, "read_resource": 0, "get_prompt": 0})
-        return Judged(tuple(found.values()), held, fresh, known, tuple(skipped))
+        return Judged(tuple(found.values()), held, fresh, known, tuple(skipped), doubtful)
 
     def _refuse(self, name: str, own: str, found: Collection[str], house: House) -> None:
         if naming.is_borrowed(self._server, name):

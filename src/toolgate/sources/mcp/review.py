@@ -1,11 +1,13 @@
 """What an operator sees of MCP servers, and agrees to."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolgate.errors import InvalidRequest
 from toolgate.settings.outward import McpServer
 from toolgate.sources.mcp.definition import described, differences
+from toolgate.sources.mcp.judging import Judged
 from toolgate.sources.mcp.servers import Servers
 from toolgate.sources.mcp.source import McpSource
 from toolgate.sources.mcp.suspicion import shown
@@ -27,6 +29,7 @@ class Desk:
         """Every server, in use or not, by name."""
         added = self._tenancy.world.servers.added
         listed = {
+            **dict.fromkeys(self._servers.beside(), "plugin"),
             **dict.fromkeys(added, "store"),
             **dict.fromkeys(self._servers.settings, "settings"),
         }
@@ -35,18 +38,63 @@ class Desk:
             _row(name, listed[name], wanted.get(name), self._servers) for name in sorted(listed)
         ]
 
+    async def follow(self) -> None:
+        """Use those that there are now."""
+        await self._servers.follow()
+
     async def tested(self, name: str) -> dict[str, Any]:
         """Ask a server now, and say how it is. Only one that is in use is ever reached."""
         source = await self._servers.look(name, PATIENCE)
-        told = source.member.upstream.server_info
         return {
             "name": name,
             "ok": source.member.is_checked,
             "problem": source.problem,
-            "server": {key: shown(str(told[key])) for key in ("name", "version") if key in told},
+            "server": _itself(source.member.upstream.server_info),
             "tools": len(source.judged.known),
             "held": sorted(source.judged.held),
         }
+
+    async def shown(self, name: str) -> dict[str, Any]:
+        """One server as it is now, with the last lines that its program complained with. In a house
+        that asks none this one is asked, by a connection for this alone.
+        """
+        rows = {row["name"]: row for row in self.rows()}
+        if name not in rows:
+            raise InvalidRequest(f"There is no MCP server {name[:80]!r}." + nearest(name, rows))
+        source = self._servers.sources.get(name)
+        if source is None:
+            return rows[name] | {"server": {}, "waiting": [], "last_words": []}
+        if not self._servers.asks:
+            one = await self._servers.tried(name, PATIENCE)
+            now = {"state": "up" if one.answers else "away", "problem": one.problem}
+            return rows[name] | now | _more(one.judged, one.info, one.last_words)
+        upstream = source.member.upstream
+        return rows[name] | _more(source.judged, upstream.server_info, upstream.last_words)
+
+    async def examined(self) -> list[dict[str, Any]]:
+        """Every server that is switched on, asked by a connection for this alone; nothing of it is
+        agreed to.
+        """
+        wanted = self._servers.wanted()
+        found = await asyncio.gather(*(self._servers.tried(one, PATIENCE) for one in wanted))
+        return [
+            {
+                "name": name,
+                "origin": self._origin(name),
+                "is_program": bool(given.command),
+                "ok": one.answers,
+                "problem": one.problem,
+                "server": _itself(one.info),
+                "tools": len(one.judged.known),
+                "held": sorted(one.judged.held),
+            }
+            for (name, given), one in zip(wanted.items(), found, strict=True)
+        ]
+
+    def _origin(self, name: str) -> str:
+        if name in self._servers.settings:
+            return "settings"
+        return "store" if name in self._tenancy.world.servers.added else "plugin"
 
     async def waiting(self, name: str) -> list[dict[str, Any]]:
         """What of a server waits: why, and what is different from what was agreed to.
@@ -86,6 +134,7 @@ class Desk:
                 f"The settings have a server {name!r}; nothing was changed. Use another name."
             )
         why = self._servers.admission.refusal(given)
+        why = why or await self._servers.admission.unreachable(given)
         if why:
             raise InvalidRequest(f"{why} Nothing was changed.")
         await by.add_server(name, given)
@@ -97,11 +146,31 @@ class Desk:
         await self._servers.follow()
 
 
+def _more(judged: Judged, info: Mapping[str, Any], last_words: Sequence[str]) -> dict[str, Any]:
+    return {
+        "tools": len(judged.known),
+        "held": len(judged.held),
+        "server": _itself(info),
+        "waiting": sorted(judged.held),
+        "last_words": list(last_words),
+    }
+
+
+def _itself(info: Mapping[str, Any]) -> dict[str, str]:
+    """How a server calls itself, in characters that anybody sees."""
+    return {key: shown(str(info[key])) for key in ("name", "version") if key in info}
+
+
 def _row(name: str, origin: str, wanted: McpServer | None, servers: Servers) -> dict[str, Any]:
     source = servers.sources.get(name)
     given = wanted or servers.settings.get(name)
     where = "" if given is None else given.url or " ".join((*given.command, *given.args))
-    state = "off" if source is None else "up" if source.member.is_checked else "away"
+    if source is None:
+        state = "off"
+    elif not servers.asks:
+        state = "not asked"
+    else:
+        state = "up" if source.member.is_checked else "away"
     return {
         "name": name,
         "origin": origin,

@@ -5,6 +5,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import orjson
 from pydantic import ValidationError
@@ -17,17 +18,20 @@ from toolgate.sources.mcp.admission import Admission
 from toolgate.sources.mcp.away import Away
 from toolgate.sources.mcp.judging import House
 from toolgate.sources.mcp.source import McpSource
+from toolgate.sources.mcp.trial import Tried, tried
 from toolgate.tenancy.names import nearest
 from toolgate.tenancy.servers import NONE
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.upstreams.member import Member
-from toolgate.upstreams.upstream import Kind, Upstream
+from toolgate.upstreams.upstream import Upstream
 
 log = logging.getLogger("toolgate")
 Make = Callable[[str, McpServer], Awaitable[Upstream]]
 # How soon a change by another node is seen, and how often a server that keeps changing is asked.
 _LOOK = 0.5
 _QUIET = 0.5
+_NONE: Mapping[str, McpServer] = MappingProxyType({})
+NOT_ASKED = "this command asks no servers."
 
 
 class Upstreams(Mapping[str, Upstream]):
@@ -49,7 +53,7 @@ class Upstreams(Mapping[str, Upstream]):
 class Servers:
     """Connects what is configured, and keeps the catalog in step with what it says."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what it stands on, once, by name
         self,
         settings: Mapping[str, McpServer],
         catalog: Catalog,
@@ -59,8 +63,14 @@ class Servers:
         make: Make,
         path: Callable[[str], Path],
         admission: Admission,
+        asks: bool = True,
+        beside: Callable[[], Mapping[str, McpServer]] = lambda: _NONE,
     ) -> None:
-        """`members` is what the provider looks into; `make` connects one."""
+        """`members` is what the provider looks into; `make` connects one; `asks`: whether any is
+        asked for more than an operator wants to see tried. `beside`: what plugins bring.
+        """
+        self.beside = beside
+        self.asks = asks
         self.admission = admission
         self.settings = settings
         self._catalog = catalog
@@ -91,6 +101,8 @@ class Servers:
             except ValidationError as error:
                 # It was checked when it was added; by another version, perhaps.
                 log.warning("MCP server %r cannot be used (%s)", name, type(error).__name__)
+        for name, given in self.beside().items():
+            found.setdefault(name, given)
         return {name: one for name, one in found.items() if one.enabled}
 
     def source(self, name: str) -> McpSource:
@@ -129,6 +141,15 @@ class Servers:
         await self._ask(name)
         return source
 
+    async def tried(self, name: str, patience: float) -> Tried:
+        """How a server is that is switched on, by a connection for this alone."""
+        settings = self.wanted()[name]
+        why = self._refusal(name, settings)
+        upstream = Away(name, why) if why else await self._made(name, settings)
+        member = Member(name, settings, upstream)
+        source = self._source(member, why, later=lambda: None, agrees=False)
+        return await tried(source, patience)
+
     async def run(self) -> None:
         """Follow the world, and servers that change, until the house closes."""
         while True:
@@ -157,25 +178,47 @@ class Servers:
         await asyncio.gather(*(source.close() for source in sources), return_exceptions=True)
 
     async def _begun(self, name: str, settings: McpServer) -> McpSource:
-        # It may have been added while the settings still listed what it uses.
-        why = "" if name in self.settings else self.admission.refusal(settings)
-        try:
-            upstream = Away(name, why) if why else await self._make(name, settings)
-        except ToolgateError as error:
-            upstream = Away(name, error.message)
+        why = self._refusal(name, settings)
+        if not self.asks:
+            upstream: Upstream = Away(name, NOT_ASKED, is_problem=False)
+        else:
+            upstream = Away(name, why) if why else await self._made(name, settings)
         member = Member(name, settings, upstream)
-        file = self._path(settings.overlay) if settings.overlay and not why else None
-        source = McpSource(
+        member.check = lambda: self._checked(name)
+        upstream.on_changed(lambda _kind: self._changed(member))
+        self._members[name] = member
+        return self._source(member, why, later=lambda: self._soon(name), asks=self.asks)
+
+    def _source(
+        self,
+        member: Member,
+        why: str,
+        *,
+        later: Callable[[], object],
+        asks: bool = True,
+        agrees: bool = True,
+    ) -> McpSource:
+        overlay = member.settings.overlay
+        return McpSource(
             member,
             self._tenancy,
             house=self._house,
-            file=file,
-            later=lambda: self._soon(name),
+            file=self._path(overlay) if overlay and not why else None,
+            later=later,
+            asks=asks,
+            agrees=agrees,
         )
-        member.check = lambda: self._checked(name)
-        upstream.on_changed(lambda kind: self._changed(member, kind))
-        self._members[name] = member
-        return source
+
+    def _refusal(self, name: str, settings: McpServer) -> str:
+        """It may have been added while the settings still listed what it uses."""
+        is_ours = name in self.settings or self.beside().get(name) is settings
+        return "" if is_ours else self.admission.refusal(settings)
+
+    async def _made(self, name: str, settings: McpServer) -> Upstream:
+        try:
+            return await self._make(name, settings)
+        except ToolgateError as error:
+            return Away(name, error.message)
 
     async def _end(self, name: str, source: McpSource) -> None:
         del self._sources[name]
@@ -207,12 +250,12 @@ class Servers:
         await source.answered()
         await self._ask(name)
 
-    def _changed(self, member: Member, kind: Kind) -> None:
+    def _changed(self, member: Member) -> None:
         if member.upstream.problem:
             # When it is back it may be another.
             member.is_checked = False
-        if kind is Kind.TOOLS or member.upstream.problem:
-            self._soon(member.name)
+        # Also what it has beside tools has some that stand for it, where there is any.
+        self._soon(member.name)
 
     def _soon(self, name: str) -> None:
         self._dirty.add(name)

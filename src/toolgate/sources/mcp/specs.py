@@ -39,6 +39,8 @@ STAND_INS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "resources": ("read_resource", "Read a resource of the MCP server {}.", _RESOURCE),
     "prompts": ("get_prompt", "Get a prompt of the MCP server {}.", _PROMPT),
 }
+# What those are called before a server's prefix stands before them.
+SHORT = tuple(short for short, _about, _schema in STAND_INS.values())
 
 
 def spec_of(

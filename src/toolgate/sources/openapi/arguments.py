@@ -74,6 +74,28 @@ class Arguments:
         if request.body is not None:
             self._body(request.body)
 
+    def place_of(self, called: str) -> tuple[str, str] | None:
+        """Where an argument is sent, and as what; nothing where there is no such argument."""
+        if called not in self._properties:
+            return None
+        placed = next((one for one in self.parameters if one["argument"] == called), None)
+        return ("body", called) if placed is None else (placed["in"], placed["name"])
+
+    def drop(self, called: str) -> None:
+        """Leave an argument out that is no part of the path."""
+        del self._properties[called]
+        self._required = [one for one in self._required if one != called]
+        self.parameters = [one for one in self.parameters if one["argument"] != called]
+        if self.body is None:
+            return
+        if self.body.get("argument") == called or self.body.get("arguments") == [called]:
+            self.body = None
+            return
+        for key in ("arguments", "files"):
+            if key in self.body:
+                self.body[key] = [one for one in self.body[key] if one != called]
+        self.body.get("encoding", {}).pop(called, None)
+
     def part(self) -> Part:
         """The schema of all of them, without definitions."""
         schema: dict[str, Any] = {"type": "object", "properties": self._properties}

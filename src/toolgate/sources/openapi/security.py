@@ -11,6 +11,7 @@ from toolgate.sources.openapi.operations import Operation
 from toolgate.sources.openapi.pointers import Pointers, Unresolved
 from toolgate.sources.openapi.prose import printable
 from toolgate.sources.openapi.report import Notes, Secret
+from toolgate.sources.openapi.servers import is_clear
 
 _MAX_TOGETHER = 4
 
@@ -28,8 +29,16 @@ class Security:
     """The schemes of a document, and which secrets they take."""
 
     def __init__(
-        self, opened: Opened, pointers: Pointers, notes: Notes, *, name: str, client_id: str
+        self,
+        opened: Opened,
+        pointers: Pointers,
+        notes: Notes,
+        *,
+        name: str,
+        client_id: str = "",
+        wanted: Sequence[str] = (),
     ) -> None:
+        """`wanted`: the schemes to take where an operation offers several."""
         self._is_old = opened.version == "2.0"
         parts: Any = opened.value if self._is_old else opened.value.get("components")
         holder = cast("dict[str, Any]", parts) if isinstance(parts, dict) else {}
@@ -40,25 +49,60 @@ class Security:
         self._notes = notes
         self._name = name
         self._client_id = client_id
+        self._wanted = frozenset(wanted)
         self._ways: dict[str, _Way | str] = {}
         self._hosts: dict[str, set[str]] = {}
         self._about: dict[str, str] = {}
 
-    def of(self, operation: Operation, server: str) -> Any:
-        """`auth` for this operation: none, one, or several that are sent together."""
+    def of(self, operation: Operation, server: str) -> list[dict[str, Any]]:
+        """The credentials of this operation, which are sent together."""
         asked = operation.fields.get("security", self._usual)
         choices = cast("list[Any]", asked) if isinstance(asked, list) else []
+        offered: list[tuple[str, ...]] = []
         problem = ""
         for choice in choices:
-            names = list(cast("dict[str, Any]", choice)) if isinstance(choice, dict) else []
+            names = tuple(cast("dict[str, Any]", choice)) if isinstance(choice, dict) else ()
             ways = [self._way(name) for name in names[:_MAX_TOGETHER]]
             refused = next((way for way in ways if isinstance(way, str)), "")
             if not refused:
-                return self._taken([way for way in ways if isinstance(way, _Way)], server)
+                offered.append(names[:_MAX_TOGETHER])
             problem = problem or refused
-        if problem:
-            self._notes.add(f"no credentials are sent: {problem}", operation.shown)
-        return None
+        if not offered:
+            if problem:
+                self._notes.add(f"no credentials are sent: {problem}", operation.shown)
+            return []
+        taken = next((one for one in offered if self._wanted & set(one)), offered[0])
+        self._tell(offered, taken, operation)
+        ways = (self._way(name) for name in taken)
+        return [self._sent(way, server, operation) for way in ways if isinstance(way, _Way)]
+
+    def bound(
+        self, secret: str, place: str, name: str, server: str, operation: Operation
+    ) -> dict[str, Any]:
+        """A credential in the place of an argument, as an operator says."""
+        auth = {"kind": "api_key", "in": place, "name": name, "secret": secret}
+        about = f"what is sent as the {place} {printable(name, 60)}"
+        return self._sent(_Way(auth, secret, about), server, operation)
+
+    def unknown(self) -> str:
+        """A scheme that was asked for and that there is none of, or nothing."""
+        return next((one for one in sorted(self._wanted) if one not in self._schemes), "")
+
+    def schemes(self) -> list[str]:
+        """All of the document."""
+        return list(self._schemes)
+
+    def _tell(
+        self, offered: Sequence[tuple[str, ...]], taken: tuple[str, ...], operation: Operation
+    ) -> None:
+        """Which of several was taken, and how to take another."""
+        others = [one for one in dict.fromkeys(offered) if one != taken]
+        if not others or (self._wanted and self._wanted & set(taken)):
+            return
+        listed = " or ".join(f"--auth {printable(one[0], 60)}" for one in others if one)
+        instead = f"; another is taken with {listed}" if listed else ""
+        told = f"it offers {' or '.join(map(_shown, (taken, *others)))}"
+        self._notes.add(f"{told}; {_shown(taken)} is taken{instead}", operation.shown)
 
     def secrets(self) -> list[Secret]:
         """What an operator has to set, and for which hosts."""
@@ -67,14 +111,22 @@ class Security:
             for name, hosts in sorted(self._hosts.items())
         ]
 
-    def _taken(self, ways: Sequence[_Way], server: str) -> Any:
-        for way in ways:
-            hosts = self._hosts.setdefault(way.secret, set())
-            hosts.add(_place(server))
-            hosts |= way.hosts
-            self._about[way.secret] = way.about
-        auths = [way.auth for way in ways]
-        return (auths[0] if len(auths) == 1 else auths) if auths else None
+    def _sent(self, way: _Way, server: str, operation: Operation) -> dict[str, Any]:
+        hosts = self._hosts.setdefault(way.secret, set())
+        # In the clear it goes nowhere unless an operator writes the port beside the host.
+        hosts.add(urlsplit(server).hostname or "" if is_clear(server) else _place(server))
+        hosts |= way.hosts
+        self._about[way.secret] = way.about
+        if is_clear(server):
+            safe = printable(f"https{server.removeprefix('http')}")
+            self._notes.add(
+                f"its secret would go to {printable(server)} in clear text, so it is not sent: "
+                f"import it with --server {safe}; if there is no such place, write "
+                f"{_place(server)!r} into the secret's hosts",
+                operation.shown,
+                grave=True,
+            )
+        return way.auth
 
     def _way(self, name: str) -> _Way | str:
         """How a scheme is written here, or why it cannot be."""
@@ -113,6 +165,10 @@ class Security:
             return _bearer(secret, "an OAuth access token; with --client-id ID, the client secret")
         auth = {"kind": "oauth", "token_url": url, "client_id": self._client_id, "secret": secret}
         return _Way(auth, secret, "the OAuth client's secret", frozenset({_place(url)}))
+
+
+def _shown(names: Sequence[str]) -> str:
+    return " and ".join(printable(name, 60) for name in names) or "no credentials"
 
 
 def _bearer(secret: str, about: str) -> _Way:

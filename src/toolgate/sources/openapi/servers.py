@@ -14,6 +14,7 @@ _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\Z")
 # What may stand in a path as it is; the rest is encoded.
 _PLAIN = "/-._~!$&'()*+,;=:@%"
 _MAX_LENGTH = 2_000
+_HERE = frozenset({"localhost", "::1"})
 
 
 class NoServer(Exception):
@@ -37,12 +38,19 @@ class Servers:
             return self._given
         own = operation.fields.get("servers") or operation.shared.get("servers") or self._all
         listed = cast("list[Any]", own) if isinstance(own, list) and own else [{"url": "/"}]
-        problem = ""
+        problem, first = "", ""
         for server in listed:
             try:
-                return self._one(server)
+                found = self._one(server)
             except NoServer as error:
                 problem = problem or str(error)
+                continue
+            first = first or found
+            # The same place, but not for everybody to read.
+            if found == f"https://{first.partition('://')[2]}":
+                return found
+        if first:
+            return first
         raise NoServer(problem)
 
     def _one(self, server: Any) -> str:
@@ -94,6 +102,12 @@ def base(url: str) -> str:
     if not {".", ".."}.isdisjoint(unquote(unquote(parts.path)).split("/")):
         raise NoServer(f"its server {shown!r} has . or .. in its path")
     return f"{parts.scheme}://{host.lower()}{encoded(parts.path).rstrip('/')}"
+
+
+def is_clear(url: str) -> bool:
+    """Whether everybody on the way can read what is sent there."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    return url.startswith("http://") and host not in _HERE and not host.startswith("127.")
 
 
 def encoded(path: str) -> str:

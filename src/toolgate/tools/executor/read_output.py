@@ -1,12 +1,11 @@
 """`read_output`: a piece of an output that was too large to be answered at once."""
 
-from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from toolgate.call import Call, Caller
 from toolgate.errors import PermissionDenied, ToolError, ToolNotFound
 from toolgate.ledger.history import owner_of
-from toolgate.ledger.outputs import Outputs
+from toolgate.tools.means import May, Means
 
 PREFIX = "out_"
 _PIECE = 20_000
@@ -17,65 +16,44 @@ _LARGEST = 64 * 1024 * 1024
 _LONGEST = 4
 
 
-# Raises where the caller may not call a tool today.
-May = Callable[[Caller, str], Awaitable[object]]
+async def read_output(
+    means: Means, call: Call, *, reference: str, offset: int = 0, length: int = _PIECE
+) -> dict[str, Any]:
+    """Read a piece of an output that was too large to be answered at once.
 
-
-def read_output(
-    outputs: Outputs, may: May | None = None
-) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
-    """The tool, over where outputs are kept.
-
-    `may` is asked about the tool that an output comes from: without it, what was kept stays.
+    The gate is asked about the tool that the output comes from: what was taken away is not read.
     """
-
-    async def read_output(
-        call: Call, reference: str, offset: int = 0, length: int = _PIECE
-    ) -> dict[str, Any]:
-        """Read a piece of an output that was too large to be answered at once.
-
-        Args:
-            reference: what the answer named as `reference`
-            offset: the byte to begin at; `next` of the piece before
-            length: how many bytes to read
-        """
-        if not 0 <= offset <= _LARGEST or not 1 <= length <= _MOST:
-            raise ToolError(
-                f"An offset is from 0 to {_LARGEST:,}, and a length from 1 to {_MOST:,}."
-            )
-        caller = call.caller
-        # As many bytes more as it takes to see where characters begin and end.
-        before = min(offset, _LONGEST - 1)
-        found = await outputs.piece(
-            caller.tenant,
-            owner_of(caller),
-            _digest(reference),
-            offset=offset - before,
-            length=before + length + _LONGEST,
+    if not 0 <= offset <= _LARGEST or not 1 <= length <= _MOST:
+        raise ToolError(f"An offset is from 0 to {_LARGEST:,}, and a length from 1 to {_MOST:,}.")
+    caller = call.caller
+    # As many bytes more as it takes to see where characters begin and end.
+    before = min(offset, _LONGEST - 1)
+    found = await means.outputs.piece(
+        caller.tenant,
+        owner_of(caller),
+        _digest(reference),
+        offset=offset - before,
+        length=before + length + _LONGEST,
+    )
+    if found is None or not await _is_allowed(means.may(), caller, found.tool):
+        raise ToolError(
+            "There is no such output that you can read. It may have expired: call the tool "
+            "again, or use the reference exactly as it was given."
         )
-        if found is None or not await _is_allowed(may, caller, found.tool):
-            raise ToolError(
-                "There is no such output that you can read. It may have expired: call the tool "
-                "again, or use the reference exactly as it was given."
-            )
-        first, last = _whole(found.content, before, before + length)
-        begin = offset - before + first
-        end = begin + last - first
-        return {
-            "text": found.content[first:last].decode("utf-8", "replace"),
-            "offset": min(begin, found.size),
-            "next": end if end < found.size else None,
-            "size": found.size,
-            "media_type": found.media_type,
-        }
-
-    return read_output
+    first, last = _whole(found.content, before, before + length)
+    begin = offset - before + first
+    end = begin + last - first
+    return {
+        "text": found.content[first:last].decode("utf-8", "replace"),
+        "offset": min(begin, found.size),
+        "next": end if end < found.size else None,
+        "size": found.size,
+        "media_type": found.media_type,
+    }
 
 
-async def _is_allowed(may: May | None, caller: Caller, tool: str) -> bool:
+async def _is_allowed(may: May, caller: Caller, tool: str) -> bool:
     """Whether the caller may still call what made it: what was taken away is not read later."""
-    if may is None:
-        return True
     try:
         await may(caller, tool)
     except (ToolNotFound, PermissionDenied):

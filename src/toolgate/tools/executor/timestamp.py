@@ -1,12 +1,19 @@
 """`timestamp`: what time it is, in UTC."""
 
 from toolgate import clock
+from toolgate.call import Call
 from toolgate.errors import ToolError
+from toolgate.tools.means import Means
 
 _MOST = 64
 
 
-async def timestamp(format: str = "") -> dict[str, str | float]:  # noqa: A002  the seed's name
+async def timestamp(
+    _means: Means,
+    _call: Call,
+    *,
+    format: str = "",  # noqa: A002  the seed's name
+) -> dict[str, str | float]:
     """Get current timestamp.
 
     Args:

@@ -1,0 +1,68 @@
+"""What the built-in tools are given to work with."""
+
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from toolgate import upkeep
+from toolgate.catalog.plugins import Reloaded
+from toolgate.kinds import Kinds, definitions, stored
+from toolgate.net.client import HttpClient
+from toolgate.recording import Records
+from toolgate.settings.settings import Settings
+from toolgate.tools.agent.rounds import Rounds
+from toolgate.tools.code.interpreter import own_code
+from toolgate.tools.means import May, Means, Perform, Tell
+from toolgate.tools.provider import BuiltinProvider
+from toolgate.tools.working.pool import Workers
+
+
+class Later(NamedTuple):
+    """What is there only once the house stands; it is asked when a tool runs."""
+
+    may: Callable[[], May]
+    perform: Callable[[], Perform]
+    tell: Callable[[], Tell]
+    reload_plugins: Callable[[], Awaitable[Reloaded]]
+
+
+def builtin(
+    settings: Settings,
+    kinds: Kinds,
+    client: HttpClient,
+    kept: Records,
+    later: Later,
+    stack: AsyncExitStack,
+) -> BuiltinProvider:
+    """The provider of built-in tools; nothing of it runs until one is called."""
+    workers = Workers(kinds.sandbox)
+    stack.push_async_callback(workers.close)
+    return BuiltinProvider(
+        Means(
+            settings=settings.tools,
+            root=settings.root,
+            client=client,
+            sandbox=kinds.sandbox,
+            workers=workers,
+            shelf=kept.shelf,
+            outputs=kept.outputs,
+            journal=kept.journal,
+            may=later.may,
+            perform=later.perform,
+            reload_plugins=later.reload_plugins,
+            tell=later.tell,
+            protected=(*definitions(settings), *map(Path, own_code())),
+            hidden=stored(settings),
+            environment=os.environ,
+        )
+    )
+
+
+def keep_appointments(provider: BuiltinProvider, stack: AsyncExitStack) -> None:
+    """What agents have scheduled is run from now on, as long as the house is open."""
+    if provider.means.settings.agent.scheduler:
+        rounds = Rounds(provider.means)
+        stack.push_async_callback(rounds.close)
+        upkeep.keep_doing(rounds.run(), stack)

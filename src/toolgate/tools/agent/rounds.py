@@ -1,0 +1,125 @@
+"""Runs what agents have scheduled, when it is due, as the agents that asked for it."""
+
+import asyncio
+import contextlib
+import logging
+
+from toolgate import clock
+from toolgate.errors import StoreError
+from toolgate.tools.agent.appointment import Appointment
+from toolgate.tools.agent.diary import KIND, Diary, Noted
+from toolgate.tools.agent.keeping import Outcome, held, kept, moved
+from toolgate.tools.agent.running import ran
+from toolgate.tools.means import Means
+
+log = logging.getLogger("toolgate.scheduler")
+_SECOND = 1_000_000_000
+# A house that is opened for a moment does not begin what others are there for.
+_FIRST = 1.0
+_IDLE = 30.0
+# So soon is seen what another process has scheduled or cancelled.
+_LOOK = 5.0
+_MOST_AT_ONCE = 8
+# What runs at the end gets so long.
+_PATIENCE = 5.0
+
+
+class Rounds:
+    """Of all tenants. Of several nodes, one holds an appointment while it runs; what a node that is
+    gone has begun is run again as the same call, which the ledger lets happen once.
+    """
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Look when something is due, and when something was scheduled here."""
+        await self._wait(_FIRST)
+        while True:
+            self._means.scheduled.clear()
+            try:
+                following = await self._look()
+            except StoreError as error:
+                log.warning("what is scheduled could not be looked at: %s", error)
+                following = None
+            except Exception as error:  # noqa: BLE001  one tenant's trouble must not end this
+                log.error(  # noqa: TRY400  a trace would show what is kept
+                    "what is scheduled cannot be read (%s)", type(error).__name__
+                )
+                following = None
+            await self._wait(_pause(following))
+
+    async def close(self) -> None:
+        """Nothing new is begun by now; what runs may come to its end."""
+        running = list(self._running.values())
+        if not running:
+            return
+        await asyncio.wait(running, timeout=_PATIENCE)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _wait(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._means.scheduled.wait()
+
+    async def _look(self) -> int | None:
+        """Begin what is due; when the next one is, if there is any."""
+        following: list[int] = []
+        for place in await self._means.shelf.places(KIND):
+            diary = Diary(self._means.shelf, place.tenant)
+            for noted in await diary.all():
+                one, now_ns = noted.appointment, clock.unix_ns()
+                due_ns = max(one.next_ns, one.held_ns)
+                if due_ns > now_ns or len(self._running) >= _MOST_AT_ONCE:
+                    following.append(due_ns)
+                elif one.id not in self._running:
+                    await self._begin(diary, noted)
+        return min(following, default=None)
+
+    async def _begin(self, diary: Diary, noted: Noted) -> None:
+        """Hold it first: who is not the one to change it leaves it alone."""
+        one = held(noted.appointment, clock.unix_ns())
+        if not await diary.change(Noted(one, noted.revision)):
+            return
+        task = asyncio.create_task(self._attend(diary, one))
+        self._running[one.id] = task
+
+        def over(_task: object) -> None:
+            del self._running[one.id]
+            self._means.scheduled.set()
+
+        task.add_done_callback(over)
+
+    async def _attend(self, diary: Diary, one: Appointment) -> None:
+        try:
+            outcome = await ran(self._means, one)
+            await self._keep(diary, one, outcome)
+        except StoreError as error:
+            log.warning("scheduled task %s is looked at again later: %s", one.id, error)
+        except Exception as error:  # noqa: BLE001  as above
+            log.error(  # noqa: TRY400  as above
+                "scheduled task %s came to no end (%s)", one.id, type(error).__name__
+            )
+
+    async def _keep(self, diary: Diary, one: Appointment, outcome: Outcome) -> None:
+        """How it went, and when it comes next."""
+        after = moved(one, outcome, clock.unix_ns())
+        found = await diary.find(one.id)
+        if found is None:
+            # It was cancelled while it ran.
+            return
+        # Told twice is told once; not told at all would be worse.
+        await kept(self._means, one, outcome, is_over=after is None)
+        if after is None:
+            await diary.remove(one.id)
+        else:
+            await diary.change(Noted(after, found.revision))
+
+
+def _pause(following: int | None) -> float:
+    if following is None:
+        return _IDLE
+    return min(_LOOK, max(0.01, (following - clock.unix_ns()) / _SECOND))

@@ -1,0 +1,62 @@
+"""What built-in tools stand on: the parts of the house that they are handed with each call."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from toolgate.call import Caller, Event, Output, Turn
+from toolgate.catalog.plugins import Reloaded
+from toolgate.ledger.journal import Journal
+from toolgate.ledger.outputs import Outputs
+from toolgate.net.client import HttpClient
+from toolgate.sandbox.sandbox import Sandbox
+from toolgate.settings.settings import Tools
+from toolgate.shelf import Shelf
+from toolgate.tools.working.pool import Workers
+
+# Raises where the caller may not call a tool today.
+May = Callable[[Caller, str], Awaitable[object]]
+# Tells those who listen to what happens.
+Tell = Callable[[Event], Awaitable[None]]
+
+
+async def _no_plugins() -> Reloaded:
+    return Reloaded()
+
+
+class Perform(Protocol):
+    """Makes a call, through the gate and on record, as whoever is named."""
+
+    async def __call__(
+        self, tool: str, args: dict[str, Any], *, caller: Caller, turn: Turn | None = None
+    ) -> Output: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """One for a house. Tools keep nothing of their own: what lasts is on the shelf.
+
+    Paths of the settings start at `root`. No tool writes what is `protected`, wherever it lies, and
+    none reads what is `hidden`.
+    """
+
+    settings: Tools
+    root: Path
+    client: HttpClient
+    sandbox: Callable[[], Awaitable[Sandbox]]
+    workers: Workers
+    shelf: Shelf
+    outputs: Outputs
+    journal: Journal
+    # What the gate says, and how calls are made, once the house stands.
+    may: Callable[[], May]
+    perform: Callable[[], Perform]
+    reload_plugins: Callable[[], Awaitable[Reloaded]] = _no_plugins
+    tell: Callable[[], Tell]
+    protected: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    environment: Mapping[str, str]
+    # Set when something is scheduled, so that whoever runs it looks at once.
+    scheduled: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,0 +1,151 @@
+"""Processes that compute for tools, kept warm, and ended when one takes too long."""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+
+from toolgate import clock
+from toolgate.errors import Overloaded, ProviderUnavailable, ToolError
+from toolgate.sandbox.policy import MEGABYTE, Policy
+from toolgate.sandbox.sandbox import Running, Sandbox
+from toolgate.tools.working.plainly import started
+from toolgate.tools.working.worker import LENGTH
+
+MEMORY = 512 * MEGABYTE
+_ARGV = (sys.executable, "-I", "-m", "toolgate.tools.working.worker")
+_MOST = 2
+# A worker that has nothing to do for so long is not kept.
+_IDLE = 120.0
+# What libraries leave behind does not pile up.
+_USES = 1_000
+_LARGEST = 64 * MEGABYTE
+_NO_THREADS: dict[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+
+class _Worker:
+    """One process, busy with one request at a time."""
+
+    def __init__(self, running: Running) -> None:
+        self.running = running
+        self.uses = 0
+        self.since_ns = clock.monotonic_ns()
+
+    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer; `EOFError` where it has ended."""
+        raw = orjson.dumps(request)
+        try:
+            self.running.stdin.write(LENGTH.pack(len(raw)) + raw)
+            await self.running.stdin.drain()
+            head = await self.running.stdout.readexactly(LENGTH.size)
+            size = LENGTH.unpack(head)[0]
+            if size > _LARGEST:
+                raise EOFError
+            return cast("dict[str, Any]", orjson.loads(await self.running.stdout.readexactly(size)))
+        except (OSError, asyncio.IncompleteReadError):
+            raise EOFError from None
+
+
+class Workers:
+    """At most as many as there are cores. They run in the sandbox where there is one.
+
+    What they run is ours and bounded, so that without a sandbox they run all the same, with limits
+    of the system's own.
+    """
+
+    def __init__(self, sandbox: Callable[[], Awaitable[Sandbox]], *, memory: int = MEMORY) -> None:
+        self._sandbox = sandbox
+        self._memory = memory
+        self._places = asyncio.Semaphore(max(1, min(_MOST, os.cpu_count() or 1)))
+        self._idle: list[_Worker] = []
+        self._waiting = 0
+        self._is_closed = False
+
+    async def run(self, function: str, args: dict[str, Any], *, seconds: float) -> Any:
+        """What a function of ours gives: `toolgate.tools.…:name`, called by name with plain JSON.
+
+        A `ToolError` says that it took too long or used too much; the process that did is gone.
+        """
+        if self._is_closed:
+            raise ProviderUnavailable("The house is closing. Nothing ran: try again later.")
+        if self._waiting >= 64 * _MOST:
+            raise Overloaded("Too much waits to be computed. Try again later.", retry_after=1)
+        self._waiting += 1
+        try:
+            await self._places.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            return await self._answered({"function": function, "args": args}, seconds)
+        finally:
+            self._places.release()
+
+    async def close(self) -> None:
+        """No process is left."""
+        self._is_closed = True
+        gone, self._idle = self._idle, []
+        for worker in gone:
+            await worker.running.end(0)
+
+    async def _answered(self, request: dict[str, Any], seconds: float) -> Any:
+        worker = await self._ready()
+        is_whole = False
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await worker.ask(request)
+            is_whole = True
+        except TimeoutError:
+            raise ToolError(
+                f"It was not done in {seconds:g} seconds and was ended. Ask for less: a smaller "
+                "input, fewer steps, or a simpler expression."
+            ) from None
+        except EOFError:
+            raise ToolError(
+                "The process that computed it ended before it was done, most likely because it "
+                "used too much memory. Ask for less."
+            ) from None
+        finally:
+            worker.uses += 1
+            if is_whole and worker.uses < _USES and not self._is_closed:
+                worker.since_ns = clock.monotonic_ns()
+                self._idle.append(worker)
+            else:
+                # Nothing waits for it: also not whoever was cancelled here.
+                await asyncio.shield(worker.running.end(0))
+        if "refused" in answer:
+            raise ToolError(answer["refused"])
+        if "failed" in answer:
+            raise RuntimeError(answer["failed"])
+        return answer["result"]
+
+    async def _ready(self) -> _Worker:
+        while self._idle:
+            worker = self._idle.pop()
+            if clock.monotonic_ns() - worker.since_ns < _IDLE * 1e9:
+                return worker
+            await worker.running.end(0)
+        return _Worker(await self._started())
+
+    async def _started(self) -> Running:
+        argv = (*_ARGV, str(self._memory))
+        sandbox = await self._sandbox()
+        with contextlib.suppress(ProviderUnavailable):
+            return await sandbox.start(argv, _policy(self._memory))
+        return await started(argv, _NO_THREADS)
+
+
+def _policy(memory: int) -> Policy:
+    places = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))
+    return Policy(
+        readable=tuple(dict.fromkeys(places)),
+        env={**_NO_THREADS, "NUMBA_CACHE_DIR": "/tmp/numba"},  # noqa: S108  its own, in the sandbox
+        memory=memory,
+        processes=32,
+        cpu=0,
+        seconds=0,
+    )
