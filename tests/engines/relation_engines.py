@@ -111,7 +111,7 @@ async def open_engine(
             url = await stack.enter_async_context(lent_url(postgres))
         database = open_at(url)
         stack.push_async_callback(database.close)
-        await database.write(tables.relations.create)
+        await database.write(lambda one: tables.relations.create(one, checkfirst=True))
         yield InTables(database)
 
 

@@ -28,7 +28,7 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGener
             url = await stack.enter_async_context(lent_url(server))
         opened = open_at(url)
         stack.push_async_callback(opened.close)
-        await opened.write(tables.relations.create)
+        await opened.write(lambda one: tables.relations.create(one, checkfirst=True))
         yield opened
 
 

@@ -187,7 +187,7 @@ async def test_a_provider_that_raises_what_it_should_not_is_told_without_its_tex
 
 async def test_an_executor_without_the_provider_refuses(gate: Toolgate) -> None:
     grant = await gate.gate.decide(ME, "echo")
-    with pytest.raises(CallRefused, match="Nothing here runs tools of the kind 'python'"):
+    with pytest.raises(CallRefused, match="Nothing here runs tools of the kind 'builtin'"):
         await Executor({}, (), default_timeout=30.0).run(grant, {}, None)
 
 

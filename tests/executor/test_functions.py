@@ -84,11 +84,26 @@ async def test_a_function_that_is_not_there_makes_one_tool_unusable_and_no_other
 
 
 async def test_a_name_that_is_taken_is_refused_whole(gate: Toolgate) -> None:
-    @tool(effect="pure", name="echo")
-    async def mine(text: str) -> str:
+    @tool(effect="pure", name="taken")
+    async def first(text: str) -> str:
         return text
 
-    with pytest.raises(NameClash, match="echo"):
-        gate.add(pay, mine)
+    @tool(effect="pure", name="taken")
+    async def second(text: str) -> str:
+        return "another"
+
+    gate.add(first)
+    with pytest.raises(NameClash, match="taken"):
+        gate.add(pay, second)
     assert gate.catalog.current.get("pay") is None
-    assert (await gate.call("echo", {"text": "x"}, caller=ME)).data == {"text": "x"}
+    assert (await gate.call("taken", {"text": "x"}, caller=ME)).data == "x"
+
+
+@pytest.mark.req("C2")
+async def test_a_function_of_ones_own_takes_the_place_of_a_built_in_tool(gate: Toolgate) -> None:
+    @tool(effect="pure", name="echo")
+    async def mine(text: str) -> str:
+        return f"mine: {text}"
+
+    gate.add(mine)
+    assert (await gate.call("echo", {"text": "x"}, caller=ME)).data == "mine: x"

@@ -1,7 +1,7 @@
 """The recorder, the nest and the stores that workers share."""
 
-from collections.abc import AsyncGenerator, Generator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,8 @@ from tests.once.staff import Staff
 from tests.servers.postgres import Postgres as Server
 from tests.store.lent import lent_url
 from tests.store.places import FILE, SHARED
+
+Lends = Callable[[Server], AbstractAsyncContextManager[str]]
 
 
 @pytest.fixture(scope="session")
@@ -27,15 +29,21 @@ def recorder(tmp_path: Path) -> Generator[Recorder]:
         yield found
 
 
+@pytest.fixture
+def lends() -> Lends:
+    """Where PostgreSQL's come from: with their tables, unless a test asks for one without."""
+    return lent_url
+
+
 @pytest.fixture(params=SHARED)
-async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[str]:
+async def url(request: pytest.FixtureRequest, tmp_path: Path, lends: Lends) -> AsyncGenerator[str]:
     """Where an empty store can be opened, by several at once."""
     async with AsyncExitStack() as stack:
         if request.param == FILE:
             yield f"sqlite:///{tmp_path / 'toolgate.db'}"
         else:
             server: Server = request.getfixturevalue("postgres")
-            yield await stack.enter_async_context(lent_url(server))
+            yield await stack.enter_async_context(lends(server))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from tests.once.books import Books
 from tests.once.recorder import Recorder
 from tests.once.staff import Hand, Staff
 from tests.people.receiver import receiving
+from tests.store.places import fresh_url
 
 pytestmark = [pytest.mark.req("S3", "S4", "S6", "S7"), pytest.mark.timeout(300)]
 KILLS = int(os.environ.get("TOOLGATE_ONCE_KILLS", "10"))
@@ -115,6 +116,7 @@ async def test_killed_before_events_are_sent_the_next_sends_each_of_them(
         assert len(ids) == len(set(ids)), "none of those that were killed had sent it"
 
 
+@pytest.mark.parametrize("lends", [fresh_url], ids=[""])
 async def test_killed_in_a_migration_the_next_start_finds_nothing_or_all(staff: Staff) -> None:
     for _ in range(KILLS):
         hand = await staff.start("CP14", may_fall=True)

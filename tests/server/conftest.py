@@ -43,6 +43,7 @@ tools:
   - {name: odd, config: {module: served_tools, function: odd}, effect: pure}
   - {name: careful, config: {module: served_tools, function: odd}, requires_approval: true}
   - {name: reserved, config: {module: served_tools, function: odd}, enabled: false}
+  - {name: cannot_run, config: {module: nowhere_to_be_found, function: odd}}
   - name: secretive
     description: Only acme has it.
     enabled: false
@@ -89,6 +90,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     (root / "tools").mkdir()
     (root / "tools" / "served.yaml").write_text(TOOLS, "utf-8")
     (root / "served_tools.py").write_text(MODULE, "utf-8")
+    (root / "toolgate.toml").write_text(
+        "[tools]\nbuiltin = ['echo', 'read_output', 'timestamp']\n", "utf-8"
+    )
     keys = asyncio.run(_prepare(root))
     with Serving(root) as server:
         yield Served(server, keys)

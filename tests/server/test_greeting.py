@@ -49,7 +49,7 @@ def test_what_the_greeting_shows_runs_when_it_is_pasted(tmp_path: Path) -> None:
         assert shown.startswith("toolgate listens on http://127.0.0.1:")
         assert (shown.count("tg_admin_"), "\x1b[" in shown) == (1, False)
         listed = orjson.loads(printed(["sh", "-c", after("List what the agent may call:", shown)]))
-        assert [tool["name"] for tool in listed["tools"]] == ["echo", "read_output", "timestamp"]
+        assert {"echo", "read_output", "timestamp"} <= {tool["name"] for tool in listed["tools"]}
         called = orjson.loads(printed(["sh", "-c", after("Call a tool:", shown)]))
         assert called["data"] == {"text": "hello"}
         program = after("From Python:", shown)

@@ -24,6 +24,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Serving]:
     root = tmp_path_factory.mktemp("names")
     (root / "tools").mkdir()
     (root / "tools" / "names.yaml").write_text(TOOLS, "utf-8")
+    (root / "toolgate.toml").write_text(
+        "[tools]\nbuiltin = ['echo', 'read_output', 'timestamp']\n", "utf-8"
+    )
     with Serving(root) as serving:
         yield serving
 

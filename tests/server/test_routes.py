@@ -51,7 +51,7 @@ def test_tools_are_listed_in_every_format_without_what_only_a_provider_needs(
         assert name in shown
     assert "CANARY_TOKEN" not in answer.text
     assert "served_tools" not in answer.text
-    assert "memory_load" not in shown, "what cannot run is not listed"
+    assert "cannot_run" not in shown, "what cannot run is not listed"
 
 
 @pytest.mark.req("V2")
@@ -86,7 +86,7 @@ def test_what_is_listed_can_be_shown_and_nothing_else(served: Served) -> None:
         assert served.server.get(f"/v1/tools/{tool['name']}", key).body == tool
     missing = served.server.get("/v1/tools/no_such_tool", key)
     body = is_problem(missing, 404, "tool_not_found")
-    for hidden in ("reserved", "memory_load"):
+    for hidden in ("reserved", "cannot_run"):
         other = is_problem(served.server.get(f"/v1/tools/{hidden}", key), 404, "tool_not_found")
         assert other["detail"].replace(hidden, "no_such_tool") == body["detail"]
         assert other.keys() == body.keys()
@@ -286,7 +286,7 @@ def test_an_agent_may_ask_why_about_itself_and_what_it_may_see(served: Served) -
     for query in (*others, "?user=ann", "?persona=boss", "?role=admin"):
         is_problem(served.server.get(path + query, key), 400, "invalid_request")
     missing = served.server.get("/v1/tools/no_such_tool/explain?tenant=umbrella", key)
-    for tool in ("reserved", "memory_load"):
+    for tool in ("reserved", "cannot_run"):
         answer = served.server.get(f"/v1/tools/{tool}/explain?tenant=umbrella", key)
         body = is_problem(answer, 404, "tool_not_found")
         assert not {"phase", "reason", "rule", "verdicts"} & body.keys()

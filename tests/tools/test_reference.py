@@ -49,7 +49,7 @@ async def test_a_page_shows_what_a_call_gives(house: Surroundings, category: str
     assert fields(text) == fields(written)
 
 
-def test_there_is_a_page_for_every_category_and_no_other() -> None:
+async def test_there_is_a_page_for_every_category_and_no_other() -> None:
     assert {path.stem for path in PAGES.glob("*.md")} == set(categories())
 
 
