@@ -157,7 +157,7 @@ def test_a_python_without_its_library_is_told_so(tmp_path: Path) -> None:
     ("program", "folder"),
     [
         ("/srv/app/.venv/bin/a-server", "/srv/app/.venv"),
-        ("/root/.pyenv/versions/3.12.1/bin/python3.12", "/root/.pyenv/versions/3.12.1"),
+        ("/home/ann/.pyenv/versions/3.12.1/bin/python3.12", "/home/ann/.pyenv/versions/3.12.1"),
         ("/home/ann/.nvm/versions/node/v22/bin/npx", "/home/ann/.nvm/versions/node/v22"),
         ("/srv/app/node_modules/.bin/a-server", "/srv/app/node_modules"),
         ("/opt/node/lib/node_modules/npm/bin/npx-cli.js", "/opt/node/lib/node_modules"),
