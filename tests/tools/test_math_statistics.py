@@ -14,7 +14,9 @@ from toolgate.tools.working.pool import Workers
 
 np: Any = pytest.importorskip("numpy", reason="skipped: no tools-math")
 pytestmark = pytest.mark.req("T1")
-_data = st.lists(st.floats(-1e100, 1e100), min_size=2, max_size=60)
+# numpy squares what it takes the deviation of, and the square of a smaller number is none.
+_one = st.floats(-1e100, 1e100).filter(lambda one: one == 0 or abs(one) > 1e-100)
+_data = st.lists(_one, min_size=2, max_size=60)
 
 
 @given(_data, st.lists(st.floats(0, 100), max_size=4))
