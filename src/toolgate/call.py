@@ -17,7 +17,14 @@ from toolgate.spec.effect import CallerKind, SideEffect
 from toolgate.spec.tool import ToolSpec
 
 Status = Literal[
-    "success", "error", "pending_approval", "skipped", "superseded", "partial", "unknown"
+    "success",
+    "error",
+    "pending_approval",
+    "queued",
+    "skipped",
+    "superseded",
+    "partial",
+    "unknown",
 ]
 _FACT = frozenset({str, int, float, bool})
 _MOST_ROLES = 64

@@ -12,6 +12,10 @@ RESULTS: Mapping[str, str] = {
     "not_happened": "The probe says that it did not happen. Call again to do it.",
     "not_recovered": "Its process was lost, and nobody could go on with it; `state` says whether "
     "it may have happened.",
+    "queued": "A worker will run the call. It is not done yet: ask for its result by its id, and "
+    "do not call it again.",
+    "undelivered": "No worker could run the call; nothing more is tried by itself. An operator "
+    "can look at it, and have it tried again.",
     "not_run": "On record only: an extension answered, and the tool did not run.",
     "cancelled": "On record only: whoever called went away, or the process ended.",
     "compensation_failed": "On record only: the call could not be taken back, and still stands.",

@@ -27,7 +27,7 @@ _SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 # What commands read beside the settings: where a server is, and its key.
 ELSEWHERE = frozenset({"TOOLGATE_URL", "TOOLGATE_KEY"})
 # Announced, and refused until it does something: a key that is silently ignored is a lie.
-LATER: frozenset[str | tuple[str, ...]] = frozenset({"queue", "learning"})
+LATER: frozenset[str | tuple[str, ...]] = frozenset({"learning"})
 
 
 class Problem(NamedTuple):

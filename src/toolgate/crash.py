@@ -21,6 +21,10 @@ POINTS = {
     "CP12": "the approval is on record, the call not started",
     "CP13": "in the middle of a reload",
     "CP14": "in the middle of a migration",
+    "CP15": "the call is queued, its caller not told",
+    "CP16": "a worker has taken it, and not begun",
+    "CP17": "it was run, its end is not in the queue",
+    "CP18": "its end is in the queue, nobody is told",
 }
 
 

@@ -19,6 +19,7 @@ from toolgate.executor.aftercare.report import Report
 from toolgate.executor.aftercare.settling import Settling
 from toolgate.executor.aftercare.undo import Asker, Undo
 from toolgate.executor.bare import bare, untold
+from toolgate.executor.deliveries import Deliveries
 from toolgate.executor.executor import Executor
 from toolgate.executor.limits.usage import Usage
 from toolgate.executor.people.bus import Subscription
@@ -35,7 +36,9 @@ from toolgate.gate.gate import Gate
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal, Outdated
 from toolgate.ledger.ledger import Ledger
+from toolgate.queue.queue import Queue
 from toolgate.settings.execution import Features
+from toolgate.shelf import Shelf
 from toolgate.sight import Inside
 from toolgate.spec.effect import Effect
 from toolgate.spec.function import Binding
@@ -79,14 +82,17 @@ class Runtime:
         features: Features | None = None,
         usage: Usage | None = None,
         secret: bytes = b"",
+        shelf: Shelf | None = None,
         upstreams: Mapping[str, Upstream] = _NO_UPSTREAMS,
         servers: Review | None = None,
         plugins: Plugins | None = None,
+        queue: Queue | None = None,
     ) -> None:
-        """`secret`: what the doors sign by, the same on every node. `upstreams`: the MCP servers
-        whose resources and prompts the doors pass on.
+        """`secret`: what the doors sign by, the same on every node. `shelf`: where they leave word
+        for other nodes. `upstreams`: the MCP servers whose resources and prompts they pass on.
         """
         self.secret = secret
+        self.shelf = shelf
         self.upstreams = upstreams
         self._servers = servers
         # For operators, and for who changes them while the house is open.
@@ -117,6 +123,9 @@ class Runtime:
             probing=probing,
         )
         self.settling = Settling(ledger, self._do)
+        self.deliveries = Deliveries(self._do, self._spec_of, journal, self.watch.spans)
+        # Calls that wait for a worker, for whoever asks how they stand.
+        self.queue = queue
         # How many calls may be asked for at once.
         self.most_calls = most_calls
         self._several = Several(
@@ -158,8 +167,8 @@ class Runtime:
         return tuple(binding.spec for binding in bindings)
 
     def events(self, tenant: str | None = None) -> Subscription:
-        """What happens in this process from now on, of one tenant or of all: side effects that
-        start, complete and fail, and persons who are asked and decide.
+        """What happens from now on, of one tenant or of all: side effects that start, complete and
+        fail, and persons who are asked and decide. Other nodes' too, where they share a Redis.
         """
         return self._bus.subscribe(tenant)
 

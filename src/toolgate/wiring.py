@@ -19,6 +19,7 @@ from toolgate.executor.limits.budget import Budget
 from toolgate.executor.limits.purses import Purses
 from toolgate.executor.limits.rate import Rate, Rates, usual
 from toolgate.executor.limits.usage import Usage
+from toolgate.executor.people.bus import Bus
 from toolgate.gate.policy import Policy, Remote
 from toolgate.gate.relations import Relations
 from toolgate.gate.shared import NoShared, Shared
@@ -181,6 +182,16 @@ def shared(settings: Settings, wake: Callable[[int], None], stack: AsyncExitStac
     found.start()
     stack.push_async_callback(found.close)
     return found
+
+
+def relay(settings: Settings, secret: bytes, bus: Bus, stack: AsyncExitStack) -> None:
+    """Events of other nodes are told here, and ours there; `secret` is the same on all of them."""
+    if not settings.cache.url:
+        return
+    from toolgate.store.relay import RedisRelay  # noqa: PLC0415  its client is an extra
+
+    bus.relay = found = RedisRelay(settings.cache.url, _installation(settings), secret, bus)
+    stack.push_async_callback(found.close)
 
 
 def limits(

@@ -1,5 +1,6 @@
 """A case: what is on record, who calls which tool, and what the gate has to say about it."""
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -147,13 +148,14 @@ def _built(policy: bytes) -> Bundle:
     return build(texts, given.data, bundled=given.bundled)
 
 
-def read_cases() -> list[Case]:
+@cache
+def read_cases() -> Sequence[Case]:
     """Every case of every file."""
-    return [
+    return tuple(
         msgspec.convert(given, Case)
         for file in sorted(_FOLDER.glob("*.yaml"))
         for given in yaml.safe_load(file.read_text("utf-8"))["cases"]
-    ]
+    )
 
 
 async def put(tenancy: Tenancy, case: Case) -> None:

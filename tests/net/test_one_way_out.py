@@ -51,6 +51,7 @@ ALLOWED = {
     "store/redis.py": "Redis, that the settings name",
     "store/rates.py": "the same",
     "store/notices.py": "the same",
+    "store/channel.py": "the same",
     "providers/composio/client.py": "Composio's SDK, to its own API or the address in the settings",
     "providers/composio/failures.py": "the errors of the SDK",
     "sandbox/probing.py": "a listener of its own on this machine, to try the sandbox with",

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tests.house import states
+from tests.late import needs
 from tests.providers.composio_server import KEY, ComposioServer
 from tests.servers.process import free_port
 from toolgate import Caller, Toolgate
@@ -24,7 +25,7 @@ from toolgate.settings.settings import Settings
 from toolgate.spec.tool import Origin
 from toolgate.testing.provider import ProviderSuite, Sample
 
-pytest.importorskip("composio", reason="an extra")
+needs("composio", "an extra")
 pytestmark = pytest.mark.req("P5")
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}, "to": {"type": "string"}}}
 ANN = Caller(tenant="acme", agent="billing", user="ann")

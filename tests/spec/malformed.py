@@ -106,6 +106,8 @@ WRONG: Mapping[str, Drawn] = {
     "rate_limit": st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS, OBJECTS),
     "costs": st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS.filter(bool)),
     "resource": st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS, OBJECTS),
+    "execution": NOT_A_TEXT | WORDS,
+    "order_by": NOT_A_TEXT,
 }
 
 UNKNOWN: Drawn = st.one_of(

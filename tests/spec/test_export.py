@@ -156,8 +156,7 @@ def test_toolgates_own_format() -> None:
             "costs": [
                 {"metric": "money", "amount": "$result.amount"},
                 {"metric": "invoices", "amount": 1},
-            ],
-        }
+            ], 'execution': 'inline'}
     )
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.spec.specs import FIELDS, HERE, rich
 from toolgate.errors import InvalidSpecs
+from toolgate.spec.document import canonical, sha256
 from toolgate.spec.reader import read_tool
 from toolgate.spec.tool import Origin, ToolSpec, definition
 
@@ -93,6 +94,7 @@ CHANGES: dict[str, Any] = {
     "costs": {"money": 2},
     "confirmation_prompt": "Pay?",
     "destructive": True,
+    "execution": "queued",
 }
 
 
@@ -105,7 +107,7 @@ def test_any_other_change_changes_the_fingerprint(field: str) -> None:
 @pytest.mark.req("C1")
 def test_every_field_but_two_is_part_of_the_fingerprint() -> None:
     # The effect, the confirmation and the resource come with fields that they depend on.
-    together = {"effect", "requires_confirmation", "resource"}
+    together = {"effect", "requires_confirmation", "resource", "order_by"}
     assert set(ToolSpec.__struct_fields__) == set(CHANGES) | together | {"enabled", "origin"}
     plain = {"name": "a", "provider": "http"}
     one = read_tool(plain, origin=HERE).fingerprint
@@ -130,3 +132,16 @@ def test_two_specs_have_one_fingerprint_only_if_they_are_the_same(
     but = ("enabled", "origin")
     same = definition(one, but=but) == definition(two, but=but)
     assert (one.fingerprint == two.fingerprint) == same
+
+
+@pytest.mark.req("C1")
+def test_a_field_that_older_versions_do_not_know_counts_only_where_it_is_set() -> None:
+    """Nodes of two versions agree on what a tool is."""
+    schema = {"type": "object", "properties": {"account": {"type": "string"}}}
+    plain = {"name": "a", "provider": "http", "input_schema": schema}
+    one = read_tool(plain, origin=HERE)
+    older = definition(one, but=("enabled", "origin", "execution", "order_by"))
+    assert one.fingerprint == sha256(canonical(older))
+    queued = read_tool(plain | {"execution": "queued"}, origin=HERE).fingerprint
+    ordered = plain | {"execution": "queued", "order_by": "account"}
+    assert len({one.fingerprint, queued, read_tool(ordered, origin=HERE).fingerprint}) == 3

@@ -118,6 +118,8 @@ def test_no_text_reaches_sympy(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_given: Any, **_named: Any) -> None:
         raise AssertionError("a text was read")
 
+    # How long it may take is not asked here.
+    monkeypatch.setattr("toolgate.tools.math.solving._SECONDS", 60.0)
     monkeypatch.setattr(parser, "parse_expr", refuse)
     monkeypatch.setattr(parser, "eval_expr", refuse)
     with pytest.raises(AssertionError):

@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("numba", reason="skipped: no tools-math")
-np: Any = pytest.importorskip("numpy")
-trajectory: Any = pytest.importorskip("toolgate.tools.native.trajectory")
-minimum: Any = pytest.importorskip("toolgate.tools.native.minimum")
-posterior: Any = pytest.importorskip("toolgate.tools.native.posterior")
-proposing: Any = pytest.importorskip("toolgate.tools.native.proposing")
-sampling: Any = pytest.importorskip("toolgate.tools.native.sampling")
-convergence: Any = pytest.importorskip("toolgate.tools.native.convergence")
+from tests.late import Late, needs
+
+needs("numba", "skipped: no tools-math")
+np: Any = Late("numpy")
+trajectory: Any = Late("toolgate.tools.native.trajectory")
+minimum: Any = Late("toolgate.tools.native.minimum")
+posterior: Any = Late("toolgate.tools.native.posterior")
+proposing: Any = Late("toolgate.tools.native.proposing")
+sampling: Any = Late("toolgate.tools.native.sampling")
+convergence: Any = Late("toolgate.tools.native.convergence")
 pytestmark = pytest.mark.req("T1", "T5")
 SPRING = {"x": "v", "v": "-w^2*x"}
 

@@ -17,6 +17,7 @@ from toolgate.errors import (
     ToolgateError,
     UnsupportedProvider,
 )
+from toolgate.executor import queued
 from toolgate.executor.aftercare import recalled
 from toolgate.executor.answer import answer, is_answer
 from toolgate.executor.aside import Aside, told
@@ -40,6 +41,7 @@ from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import Sessions
 from toolgate.ledger.journal import Journal
 from toolgate.ledger.outputs import Outputs
+from toolgate.spec.effect import Execution
 from toolgate.spec.redactor import PLAIN, Redactor
 from toolgate.spec.secret import secret_texts
 from toolgate.spec.tool import Retry as Patience
@@ -63,6 +65,7 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
     waiting: int = 1_000,
     watch: Watch | None = None,
     limits: tuple[Extension, ...] = (),
+    queue: tuple[Extension, ...] = (),
     guarded: bool = False,
     patience: Mapping[str, Patience] = MappingProxyType({}),
 ) -> tuple[Extension, ...]:
@@ -80,6 +83,7 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
         Deadline(),  # first, so that nothing inside can wait for ever
         Validate(),  # before anything reads the arguments, and before anyone is asked
         *limits,  # what is too much is refused before anyone is asked, and what it costs is held
+        *queue,  # behind the rate, which counts what comes; what follows is for whoever runs it
         *people.ask(redactor, recorded),  # a person agrees to arguments that are known to be valid
         supersede,  # behind every wait for a person, and before the effect
         *people.outlet(),  # no effect whose event could not be kept
@@ -157,13 +161,16 @@ class Executor:
         """Run a granted call. A refusal is raised; what waits and what failed is an Output."""
         started_ns = clock.unix_ns()
         seconds = grant.spec.timeout or self._timeout
-        if asked.wait_s and grant.needs_a_person:
+        if grant.spec.execution is Execution.QUEUED and not asked.delivered:
+            # How long its tool takes is the worker's business; this is how long it is waited for.
+            seconds = queued.patience(asked.wait_s, seconds)
+        elif asked.wait_s and grant.needs_a_person:
             # A person's time is not the tool's: the link that waits sees to that.
             seconds += asked.wait_s
         began_ns = clock.monotonic_ns()
         until_ns = min(began_ns + int(seconds * 1e9), latest_ns())
         call = Call(
-            new_call_id(started_ns),
+            asked.delivered or new_call_id(started_ns),
             grant,
             args,
             turn,

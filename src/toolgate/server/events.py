@@ -61,6 +61,8 @@ async def events(request: Request) -> Stream:
     """A stream that begins now. It ends when the key does, or when the house closes."""
     news, here = request.gate.events(_tenant(request)), listeners(request.gate)
     here.add(news, request.key.id)
+    # What another node does from now on is heard here too.
+    await news.ready()
     return Stream(_told(request, news), lambda: here.remove(news))
 
 

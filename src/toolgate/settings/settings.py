@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from toolgate.settings.auth import Auth
 from toolgate.settings.builtin import Agent, Code, Llm, Memory, Web
@@ -16,6 +16,7 @@ from toolgate.settings.execution import (
     Telemetry,
     Toolbox,
 )
+from toolgate.settings.fleet import Fleet
 from toolgate.settings.gate import Cache, Policy, Relations
 from toolgate.settings.outward import Net, OpenApis, Providers, Sandbox, Servers
 from toolgate.settings.part import Part, Seconds, Texts, http_url, origin, store_url
@@ -182,10 +183,22 @@ class Settings(Part):
     toolbox: Toolbox = Field(default_factory=Toolbox.model_construct)
     approvals: Approvals = Field(default_factory=Approvals.model_construct)
     limits: Limits = Field(default_factory=Limits.model_construct)
+    queue: Fleet = Field(default_factory=Fleet.model_construct)
     events: Events = Field(default_factory=Events.model_construct)
     features: Features = Field(default_factory=Features.model_construct)
     telemetry: Telemetry = Field(default_factory=Telemetry.model_construct)
     root: Path = Field(default_factory=Path.cwd, exclude=True, strict=False)
+
+    @model_validator(mode="after")
+    def _outlives_the_queue(self) -> Self:
+        # What is brought twice must be known the second time.
+        ttl = self.toolbox.default_idempotency_ttl
+        if ttl < self.queue.expires:
+            raise ValueError(
+                f"queue.expires is {self.queue.expires:g}, but toolbox.default_idempotency_ttl "
+                f"is {ttl:g}: a call that is brought twice by then would run twice"
+            )
+        return self
 
     def path(self, relative: str) -> Path:
         """A path from the settings, absolute."""
@@ -208,6 +221,7 @@ SECTIONS: Mapping[str, type[Part]] = {
     "toolbox": Toolbox,
     "approvals": Approvals,
     "limits": Limits,
+    "queue": Fleet,
     "events": Events,
     "features": Features,
     "telemetry": Telemetry,

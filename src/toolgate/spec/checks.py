@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
-from toolgate.spec.effect import CHANGES_STATE, Effect, SideEffect
+from toolgate.spec.effect import CHANGES_STATE, Effect, Execution, SideEffect
 from toolgate.spec.fit import argument_names
+from toolgate.spec.secret import secret_names
 from toolgate.spec.tool import ToolSpec
 
 
@@ -31,6 +32,7 @@ def contradictions(spec: ToolSpec, *, effect_given: bool) -> Iterator[Contradict
     yield from _asking(spec)
     yield from _idempotency_key(spec)
     yield from _costs(spec)
+    yield from _queued(spec)
 
 
 def _pure(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
@@ -140,6 +142,37 @@ def _downstream_key(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
             "Leave downstream_key out, or write effect: idempotent, compensatable or irreversible.",
             others=("effect",),
         )
+
+
+def _queued(spec: ToolSpec) -> Iterator[Contradiction]:
+    if spec.execution is not Execution.QUEUED:
+        if spec.order_by:
+            yield Contradiction(
+                "order_by",
+                f"is given, but execution is {spec.execution}",
+                "Write execution: queued, or leave order_by out.",
+                others=("execution",),
+            )
+        return
+    known = argument_names(spec.input_schema)
+    if spec.order_by and known is not None and spec.order_by not in known:
+        yield Contradiction(
+            "order_by",
+            f"names {spec.order_by!r}, which is no argument of the tool",
+            "Name one of its arguments.",
+            others=("input_schema",),
+        )
+    for field, schema in (
+        ("input_schema", spec.input_schema),
+        ("output_schema", spec.output_schema),
+    ):
+        if schema is not None and secret_names(schema.raw) != frozenset():
+            yield Contradiction(
+                "execution",
+                f"is queued, but {field} marks a secret: what is queued is kept and sent as it is",
+                "Write execution: inline, or give the tool its secret by the settings.",
+                others=(field,),
+            )
 
 
 def _references(

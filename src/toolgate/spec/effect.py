@@ -45,6 +45,13 @@ class Permission(StrEnum):
     COMPUTE = "compute"
 
 
+class Execution(StrEnum):
+    """Where a call runs: in the process that was asked, or in a worker, from a queue."""
+
+    INLINE = "inline"
+    QUEUED = "queued"
+
+
 class CallerKind(StrEnum):
     """How a call arrives: by itself, or as a step of a chain."""
 

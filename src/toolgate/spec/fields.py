@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from toolgate.spec import names
 from toolgate.spec.cost import CALLS, Cost, is_metric, millionths
 from toolgate.spec.document import Document
-from toolgate.spec.effect import CallerKind, Effect, Permission, SideEffect
+from toolgate.spec.effect import CallerKind, Effect, Execution, Permission, SideEffect
 from toolgate.spec.schema import Schema
 from toolgate.spec.tool import Compensation, DownstreamKey, Probe, RateLimit, Resource, Retry
 
@@ -337,6 +337,16 @@ FIELDS: Mapping[str, Field] = {
     ),
     "timeout": Field(
         number(0.001, 86_400), "timeout: 30", "Seconds a call may take; else the setting."
+    ),
+    "execution": Field(
+        word(Execution),
+        "execution: queued",
+        "Where a call runs: inline, or by a worker that takes it from the queue.",
+    ),
+    "order_by": Field(
+        text(64),
+        "order_by: account",
+        "Of a queued tool, the argument whose equal values run one after the other.",
     ),
     "retry": Field(
         retry, "retry: {attempts: 3, base_delay: 0.2}", "How often a repeatable tool is tried."

@@ -54,6 +54,8 @@ class ToolFields(TypedDict, total=False):
     rate_limit: str | dict[str, Any]
     costs: dict[str, float | str]
     resource: str | dict[str, str]
+    execution: Literal["inline", "queued"]
+    order_by: str
 
 
 @overload

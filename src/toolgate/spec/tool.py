@@ -1,6 +1,7 @@
 """ToolSpec: what a tool is, as data. Never how it runs, and never a secret."""
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import cast
@@ -9,11 +10,13 @@ import msgspec
 
 from toolgate.spec.cost import Cost
 from toolgate.spec.document import Document, canonical, sha256
-from toolgate.spec.effect import CallerKind, Effect, Permission, SideEffect
+from toolgate.spec.effect import CallerKind, Effect, Execution, Permission, SideEffect
 from toolgate.spec.schema import Schema
 
 ANYTHING = Document(b"{}")
 NO_ARGUMENTS = Schema(b'{"type":"object","properties":{},"additionalProperties":false}')
+# Fields that came after the first version, as they are where nobody sets them.
+_LATER: Mapping[str, object] = {"execution": Execution.INLINE, "order_by": ""}
 _NAMES = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -128,15 +131,20 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     costs: tuple[Cost, ...] = ()
     # Where a pure tool can be read as a resource: a URI, whose `{names}` are its arguments.
     resource: Resource | None = None
+    execution: Execution = Execution.INLINE
+    # Of a queued one: the argument whose value says which calls run one after the other.
+    order_by: str = ""
     origin: Origin = NOWHERE
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the canonical definition: what a pin or an approval is bound to.
 
-        Where it was found and whether it is switched on do not change what the tool is.
+        Where it was found and whether it is switched on do not change what the tool is. A field
+        that older versions do not know counts where it is set: else all of them agree.
         """
-        return sha256(canonical(definition(self, but=("enabled", "origin"))))
+        unset = tuple(name for name, usual in _LATER.items() if getattr(self, name) == usual)
+        return sha256(canonical(definition(self, but=("enabled", "origin", *unset))))
 
     @property
     def title(self) -> str:

@@ -16,7 +16,7 @@ from toolgate.store.metadata import metadata
 # A table is in the metadata once its module is loaded.
 _LOADED = (records, tables)
 # What the newest migration makes.
-VERSION = "0006"
+VERSION = "0007"
 # Alembic's own table.
 _VERSIONS = sa.Table(
     "alembic_version",

@@ -16,12 +16,23 @@ _AT_ONCE = 500
 
 
 class Prune:
-    """Deletes the rows of a table whose moment, in nanoseconds, is older than `keep_ns`."""
+    """Deletes the rows of a table whose moment, in nanoseconds, is older than `keep_ns`.
 
-    def __init__(self, database: Database, moment: sa.Column[int], keep_ns: int) -> None:
+    `only`: of some rows, where the moment of the others means nothing.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        moment: sa.Column[int],
+        keep_ns: int,
+        *,
+        only: sa.ColumnElement[bool] | None = None,
+    ) -> None:
         self._database = database
         self._moment = moment
         self._keep_ns = keep_ns
+        self._only = sa.true() if only is None else only
         self._due_ns: int | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -46,7 +57,7 @@ class Prune:
         # On PostgreSQL, rows that another node writes or deletes are left to it.
         old = (
             sa.select(*keys)
-            .where(moment < before_ns)
+            .where(moment < before_ns, self._only)
             .order_by(moment)
             .limit(_AT_ONCE)
             .with_for_update(skip_locked=True)

@@ -268,3 +268,43 @@ outbox = sa.Table(
     sa.Index(None, "key", "id"),
     sqlite_autoincrement=True,
 )
+
+WAITS = "state = 'waiting'"
+
+queue = sa.Table(
+    "queue",
+    metadata,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), primary_key=True),
+    sa.Column("call_id", sa.Text, nullable=False, unique=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("tool_name", sa.Text, nullable=False),
+    # Whose it is: what one agent queued is not another's to read.
+    sa.Column("scope", sa.Text, nullable=False),
+    # Calls of one key are taken one after the other.
+    sa.Column("order_key", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    # As it goes over the wire; empty once it is over.
+    sa.Column("message", sa.LargeBinary, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("fence", sa.Integer, nullable=False, server_default="0"),
+    # When it may be taken, is sent again, or is nobody's any more: as its state is.
+    sa.Column("due_ns", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("queued_ns", sa.BigInteger, nullable=False),
+    sa.Column("expires_ns", sa.BigInteger, nullable=False),
+    sa.Column("ended_ns", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("output", sa.LargeBinary, nullable=False),
+    sa.Column("why", sa.Text, nullable=False, server_default=""),
+    # Whether those who read results have been told.
+    sa.Column("told", sa.Integer, nullable=False, server_default="0"),
+    partial("ix_queue_waiting", "tenant_id", "id", where=WAITS),
+    partial("ix_queue_held", "due_ns", where="state IN ('sent', 'taken')"),
+    partial(
+        "ix_queue_ordered",
+        "order_key",
+        "id",
+        where="order_key <> '' AND state IN ('waiting', 'sent', 'taken')",
+    ),
+    partial("ix_queue_untold", "id", where="told = 0 AND state IN ('done', 'dead')"),
+    sa.Index(None, "ended_ns"),
+    sqlite_autoincrement=True,
+)

@@ -72,6 +72,12 @@ class OtelSpans:
         finally:
             context.detach(token)
 
+    def carried(self) -> dict[str, str]:
+        """`traceparent`, and what came with it."""
+        headers: dict[str, str] = {}
+        _PROPAGATOR.inject(headers)
+        return headers
+
 
 def _bounded(value: str | bool) -> str | bool:  # noqa: FBT001  an attribute's value
     if isinstance(value, bool):

@@ -6,7 +6,7 @@ import logging
 import weakref
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from toolgate import clock
 from toolgate.call import Call, Event, Turn
@@ -26,8 +26,9 @@ class Subscription(AsyncIterator[Event]):
     Who reads too slowly loses the oldest, and is told how many by an event `events.lost`.
     """
 
-    def __init__(self, tenant: str | None, most: int) -> None:
+    def __init__(self, tenant: str | None, most: int, relay: "Relay | None" = None) -> None:
         self._tenant = tenant
+        self._relay = relay
         self._held: deque[Event] = deque()
         self._most = most
         self._lost = 0
@@ -38,7 +39,7 @@ class Subscription(AsyncIterator[Event]):
         return self
 
     async def __anext__(self) -> Event:
-        while not self._held:
+        while not self._held and not self._lost:
             if self._is_over:
                 raise StopAsyncIteration
             self._news.clear()
@@ -49,7 +50,9 @@ class Subscription(AsyncIterator[Event]):
         return self._held.popleft()
 
     async def ready(self) -> Self:
-        """At once: it listens from the moment it was made. One of a server has to be reached."""
+        """It listens from the moment it was made; other nodes, and a server, have to be reached."""
+        if self._relay is not None:
+            await self._relay.ready()
         return self
 
     def put(self, event: Event) -> None:
@@ -62,18 +65,42 @@ class Subscription(AsyncIterator[Event]):
         self._held.append(event)
         self._news.set()
 
+    def miss(self) -> None:
+        """Something that was to be put here is lost."""
+        self._lost += 1
+        self._news.set()
+
     def close(self) -> None:
         """No more comes; what is held can still be read."""
         self._is_over = True
         self._news.set()
 
 
+class Relay(Protocol):
+    """Passes events on to the other nodes, and hands out theirs."""
+
+    def listen(self) -> None:
+        """Somebody wants to hear what other nodes send."""
+        ...
+
+    async def ready(self) -> None:
+        """Once that is heard; not for long."""
+        ...
+
+    def send(self, event: Event) -> None:
+        """At once, and without a word of how it went."""
+        ...
+
+
 class Bus:
-    """Tells what happens in this process. Nobody who listens can hold up or fail a call."""
+    """Tells what happens here, and on other nodes where a relay passes it on. Nobody who listens
+    can hold up or fail a call.
+    """
 
     def __init__(self) -> None:
         # Weakly: who lets go of a subscription has ended it.
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
+        self.relay: Relay | None = None
 
     def __len__(self) -> int:
         """How many listen."""
@@ -81,8 +108,10 @@ class Bus:
 
     def subscribe(self, tenant: str | None = None, *, most: int = _MOST_HELD) -> Subscription:
         """Events of one tenant, or of all."""
-        made = Subscription(tenant, most)
+        made = Subscription(tenant, most, self.relay)
         self._subscriptions.add(made)
+        if self.relay is not None:
+            self.relay.listen()
         return made
 
     def close(self) -> None:
@@ -92,7 +121,9 @@ class Bus:
 
     def hear(self, call: Call) -> bool:
         """Whether anybody listens to what is told of this call."""
-        return bool(self._subscriptions) or (call.turn is not None and call.turn.emit is not None)
+        if self._subscriptions or self.relay is not None:
+            return True
+        return call.turn is not None and call.turn.emit is not None
 
     async def tell(self, call: Call, entry: Entry) -> None:
         """A side effect is in this state now; a pure call is not spoken of."""
@@ -101,11 +132,22 @@ class Bus:
             await self.publish(event, call.turn)
 
     async def publish(self, event: Event, turn: Turn | None = None) -> None:
-        """To those who subscribed, then to the turn."""
-        for one in self._subscriptions:
-            one.put(event)
+        """To those who subscribed, here and elsewhere, then to the turn."""
+        self.hand_out(event)
+        if self.relay is not None:
+            self.relay.send(event)
         if turn is not None and turn.emit is not None:
             await _emit(turn, event)
+
+    def hand_out(self, event: Event) -> None:
+        """To those who subscribed here."""
+        for one in self._subscriptions:
+            one.put(event)
+
+    def missed(self) -> None:
+        """Other nodes may have told something that was not heard here: nobody can say how much."""
+        for one in self._subscriptions:
+            one.miss()
 
 
 async def _emit(turn: Turn, event: Event) -> None:

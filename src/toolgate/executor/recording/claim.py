@@ -67,7 +67,8 @@ def claim_of(call: Call, raw: bytes, redactor: Redactor = PLAIN) -> Claim:
     if call.asked.key:
         return Claim(f"{owner}/key", _without_secrets(call.asked.key, redactor), digest)
     if call.turn is None:
-        return Claim(f"{owner}/call", "", digest)
+        # One that was queued may be brought twice.
+        return Claim(f"{owner}/call", call.asked.delivered, digest)
     business = _business_key(call, defaults) if spec.idempotency_key else sha256(args)[7:39]
     return Claim(f"{owner}/turn", f"{spec.name}:{business}:turn_group:{call.turn.group}", digest)
 

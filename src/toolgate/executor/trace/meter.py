@@ -20,8 +20,8 @@ BUCKETS = (
 BOUNDS = tuple(round(seconds * 1e9) for seconds in BUCKETS)
 # How a call can end: as its Output says, or without one.
 STATUSES = (
-    *("success", "error", "pending_approval", "skipped", "superseded", "partial", "unknown"),
-    *("refused", "cancelled"),
+    *("success", "error", "pending_approval", "queued", "skipped", "superseded", "partial"),
+    *("unknown", "refused", "cancelled"),
 )
 # Names come from callers: so many are told apart, all further ones are one.
 MOST = 1_000

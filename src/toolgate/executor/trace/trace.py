@@ -29,7 +29,7 @@ from toolgate.executor.recording import entries
 from toolgate.executor.trace.meter import BOUNDS, Meter
 from toolgate.ledger.journal import Journal, Outdated
 from toolgate.ledger.state import State
-from toolgate.spec.effect import Effect
+from toolgate.spec.effect import Effect, Execution
 
 # What the lines of each call are told by.
 calls = logging.getLogger("toolgate.calls")
@@ -37,6 +37,7 @@ _log = logging.getLogger("toolgate.journal")
 _STARTED = "tool_execution_started"
 _COMPLETED = "tool_execution_completed"
 _PURE = Effect.PURE
+_QUEUED = Execution.QUEUED
 _INFO = logging.INFO
 
 
@@ -57,6 +58,10 @@ class Spans(Protocol):
 
     def continued(self, headers: Mapping[str, str]) -> AbstractContextManager[None]:
         """What begins in the block belongs to the trace that a request came with."""
+        ...
+
+    def carried(self) -> dict[str, str]:
+        """The headers by which another process goes on with this trace."""
         ...
 
 
@@ -104,6 +109,10 @@ class Trace(Extension):
             grant = call.grant
             spec, caller = grant.spec, grant.caller
             series = kept.get((caller.tenant, caller.agent, spec.name)) or of(grant)
+            if spec.execution is _QUEUED and not call.asked.delivered:
+                # How it ends is counted and written where it runs.
+                series.statuses["queued"] += 1
+                return output
             series.statuses[output.status] += 1
             if output.call_id == call.id and spec.effect is _PURE and not call.asked.wait_s:
                 # As `Calls.took`, without a call.

@@ -1,0 +1,70 @@
+"""Calls that a worker brings from the queue: run as their callers would, or given up on record."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+
+from toolgate import clock
+from toolgate.call import Output
+from toolgate.errors import OutOfTime
+from toolgate.executor.aftercare.probing import Perform
+from toolgate.executor.trace.trace import Spans
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.journal import Journal
+from toolgate.ledger.state import State
+from toolgate.queue.message import Request
+from toolgate.spec.effect import Effect
+from toolgate.spec.tool import ToolSpec
+
+
+class Deliveries:
+    """What a worker can do with a call."""
+
+    def __init__(
+        self,
+        perform: Perform,
+        spec_of: Callable[[str], ToolSpec | None],
+        journal: Journal,
+        spans: Spans | None,
+    ) -> None:
+        self._perform = perform
+        self._spec_of = spec_of
+        self._journal = journal
+        self._spans = spans
+
+    async def run(self, request: Request) -> Output:
+        """Under its own id: decided anew, and once by the ledger."""
+        spans = self._spans
+        with nullcontext() if spans is None else spans.continued(request.trace):
+            return await self._perform(
+                request.tool,
+                request.args,
+                caller=request.caller,
+                turn=request.turn_given,
+                asked=request.asked,
+            )
+
+    async def expire(self, request: Request) -> None:
+        """It was not run, since its time was over."""
+        spec, caller = self._spec_of(request.tool), request.caller
+        if self._journal.crowded():
+            await self._journal.drain()
+        self._journal.note(
+            Entry(
+                request.id,
+                request.tool,
+                "" if spec is None else spec.fingerprint,
+                Effect.IRREVERSIBLE if spec is None else spec.effect,
+                caller.tenant,
+                caller.agent,
+                caller.user,
+                caller.persona,
+                caller.session,
+                "" if request.turn is None else request.turn.group,
+                request.kind,
+                b"",
+                clock.unix_ns(),
+                State.EXPIRED,
+                error_code=OutOfTime.code,
+                error_message="It waited in the queue for longer than it may.",
+            )
+        )

@@ -1,0 +1,187 @@
+"""A call that a worker runs: put into the queue, and its answer waited for."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from toolgate import clock
+from toolgate.call import Call, Failure, Output
+from toolgate.crash import crash_here
+from toolgate.errors import Overloaded, StoreError
+from toolgate.executor.extension import Extension, Handler
+from toolgate.executor.recording import entries
+from toolgate.ledger.history import owner_of
+from toolgate.queue.message import order_of, read_output, request_of, written
+from toolgate.queue.queue import Item, Queue
+from toolgate.spec.effect import Effect, Execution
+
+_log = logging.getLogger("toolgate.queue")
+# What it takes to be put into the queue, beside the time that it is waited for.
+_MARGIN = 1.0
+_MARGIN_NS = 1_000_000_000
+_AT_ONCE = 500
+_AGAIN = 1.0
+
+
+def patience(wait_s: float | None, seconds: float) -> float:
+    """How long whoever calls is held: as they say, else as long as the call may take."""
+    return (seconds if wait_s is None else wait_s) + _MARGIN
+
+
+class Answers:
+    """Who waits in this process for which call, and how they are told."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, asyncio.Future[Output]] = {}
+        self._someone = asyncio.Event()
+
+    def give(self, call_id: str, output: Output) -> bool:
+        """It has ended so; whether anybody here waits for it."""
+        waiting = self._waiting.get(call_id)
+        if waiting is None or waiting.done():
+            return False
+        waiting.set_result(output)
+        return True
+
+    @contextlib.contextmanager
+    def expected(self, call_id: str) -> Any:
+        """The answer, from before the call can be taken on."""
+        answer: asyncio.Future[Output] = asyncio.get_running_loop().create_future()
+        self._waiting[call_id] = answer
+        self._someone.set()
+        try:
+            yield answer
+        finally:
+            del self._waiting[call_id]
+
+    async def look_for(self, queue: Queue, every: float) -> None:
+        """Ask the queue now and then, until cancelled: what tells of an end can get lost."""
+        while True:
+            if not self._waiting:
+                self._someone.clear()
+                await self._someone.wait()
+            await asyncio.sleep(every)
+            wanted = list(self._waiting)
+            try:
+                for start in range(0, len(wanted), _AT_ONCE):
+                    for kept in await queue.over(wanted[start : start + _AT_ONCE]):
+                        self.give(kept.call_id, read_output(kept.output))
+            except StoreError as error:
+                _log.warning("answers wait: %s", error)
+                await asyncio.sleep(_AGAIN)
+
+
+class Queued(Extension):
+    """Puts calls of queued tools into the queue. One that a worker brings goes on instead."""
+
+    priority = 225
+
+    def __init__(
+        self,
+        queue: Queue,
+        answers: Answers,
+        *,
+        expires: float,
+        is_full: Callable[[str], bool] = lambda _tenant: False,
+        woken: Callable[[], object] = lambda: None,
+        trace: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """`woken`: told that there is something new. `trace`: the headers of the current one."""
+        self._queue = queue
+        self._answers = answers
+        self._expires_ns = round(expires * 1e9)
+        self._is_full = is_full
+        self._woken = woken
+        self._trace = trace
+
+    def link(self, inner: Handler) -> Handler:
+        """What takes a call back is not put behind others."""
+        handed, is_queued = self._handed, Execution.QUEUED
+
+        # Not a coroutine of its own: a call that is not queued does not pay for one.
+        def run(call: Call) -> Coroutine[Any, Any, Output]:
+            if call.grant.spec.execution is not is_queued:
+                return inner(call)
+            asked = call.asked
+            return inner(call) if asked.delivered or asked.undo_of else handed(call)
+
+        return run
+
+    async def _handed(self, call: Call) -> Output:
+        if self._is_full(call.caller.tenant):
+            raise Overloaded(
+                f"So many calls are queued that {call.spec.name!r} cannot be. Nothing ran: try "
+                "again in a moment.",
+                retry_after=1,
+            )
+        call, _raw = entries.settled(call)
+        expires_ns = call.started_ns + self._expires_ns
+        item = Item(
+            call_id=call.id,
+            tenant=call.caller.tenant,
+            tool=call.spec.name,
+            scope=owner_of(call.caller),
+            order=order_of(call),
+            message=written(request_of(call, expires_ns=expires_ns, trace=self._trace())),
+            expires_ns=expires_ns,
+        )
+        with self._answers.expected(call.id) as answer:
+            lost = await self._put(call, item)
+            if lost is not None:
+                return lost
+            crash_here("CP15")
+            self._woken()
+            left = (call.until_ns - clock.monotonic_ns() - _MARGIN_NS) / 1e9
+            with contextlib.suppress(TimeoutError):
+                if left > 0:
+                    async with asyncio.timeout(left):
+                        return await answer
+            return answer.result() if answer.done() else still_queued(call)
+
+    async def _put(self, call: Call, item: Item) -> Output | None:
+        """Nothing once it is queued, or the answer where nobody can tell."""
+        try:
+            await self._queue.put(item)
+        except StoreError:
+            if call.spec.effect is Effect.PURE:
+                raise
+            try:
+                found = await self._queue.find(item.tenant, item.call_id)
+            except StoreError:
+                return _unknown(call)
+            if found is None:
+                raise
+        return None
+
+
+def still_queued(call: Call) -> Output:
+    """What whoever does not wait for it is told."""
+    return _told(
+        call,
+        "queued",
+        "queued",
+        f"{call.spec.name!r} is queued as {call.id} and will run. It is not done yet: ask for its "
+        "result by this id, and do not call it again.",
+    )
+
+
+def _unknown(call: Call) -> Output:
+    return _told(
+        call,
+        "unknown",
+        "outcome_unknown",
+        f"The store went away while {call.spec.name!r} was queued as {call.id}: it may run. Ask "
+        "for its result by this id before you call it again.",
+    )
+
+
+def _told(call: Call, status: Any, code: str, message: str) -> Output:
+    return Output(
+        status=status,
+        error=Failure(code=code, message=message, details={"call_id": call.id}),
+        call_id=call.id,
+        duration_ms=(clock.monotonic_ns() - call.began_ns) / 1e6,
+        side_effects=call.spec.side_effects,
+    )

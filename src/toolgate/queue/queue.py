@@ -1,0 +1,127 @@
+"""The port to what keeps queued calls: the truth about them, whatever carries them to a worker."""
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+
+class Stage(StrEnum):
+    """How far a queued call has come."""
+
+    WAITING = "waiting"  # to be sent, or to be taken
+    SENT = "sent"  # a broker has it
+    TAKEN = "taken"  # a worker has it, until its lease ends
+    DONE = "done"
+    DEAD = "dead"  # tried too often, or by nobody to be understood
+
+
+OPEN = frozenset({Stage.WAITING, Stage.SENT, Stage.TAKEN})
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that is put into the queue. `scope` says whose it is, `order` what it waits behind."""
+
+    call_id: str
+    tenant: str
+    tool: str
+    scope: str
+    order: str
+    message: bytes
+    expires_ns: int
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that this worker has now. `attempts` counts this one, `late`: its time is over."""
+
+    call_id: str
+    tenant: str
+    tool: str
+    message: bytes
+    fence: int
+    attempts: int
+    late: bool
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A queued call as it stands. `output` is there once it is done, `why` where it is dead."""
+
+    call_id: str
+    tenant: str
+    tool: str
+    scope: str
+    stage: Stage
+    attempts: int
+    queued_ns: int
+    expires_ns: int
+    ended_ns: int = 0
+    output: bytes = b""
+    why: str = ""
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a taken call ended. With `why` it is dead: nobody tries it again by itself."""
+
+    call_id: str
+    fence: int
+    output: bytes
+    why: str = ""
+
+
+class Depth(msgspec.Struct, frozen=True, kw_only=True):
+    """How much there is to do. `oldest_ns`: since when the first one waits."""
+
+    waiting: int
+    sent: int
+    taken: int
+    dead: int
+    oldest_ns: int = 0
+
+
+class Queue(Protocol):
+    """Queued calls. Each is taken by one worker at a time, under a fence; times are the store's."""
+
+    async def put(self, item: Item) -> None:
+        """Keep it until it has ended. It returns when nothing can lose it."""
+        ...
+
+    async def take(self, most: int, lease: float) -> Sequence[Taken]:
+        """Own some that wait: of each tenant in turn, and of one order only the first."""
+        ...
+
+    async def claim(self, call_ids: Sequence[str], lease: float) -> Sequence[Taken]:
+        """Own those of them that nobody has: what a broker brought."""
+        ...
+
+    async def renew(self, call_ids: Collection[str], lease: float) -> None:
+        """They are still being worked at here."""
+        ...
+
+    async def end(self, ended: Ended) -> bool:
+        """It is over; whether it was still this worker's."""
+        ...
+
+    async def back(self, taken: Taken, seconds: float) -> None:
+        """It could not be begun; it is tried again after so long."""
+        ...
+
+    async def sweep(self) -> int:
+        """Put back what was taken or sent and has not been heard of; how many that were."""
+        ...
+
+    async def find(self, tenant: str, call_id: str) -> Kept | None:
+        """One call, as long as it is kept."""
+        ...
+
+    async def over(self, call_ids: Collection[str]) -> Sequence[Kept]:
+        """Those of them that have ended."""
+        ...
+
+    async def waiting(self) -> Mapping[str, int]:
+        """How many of each tenant are not over."""
+        ...
+
+    async def depth(self) -> Depth:
+        """How many there are, each counted up to a bound."""
+        ...

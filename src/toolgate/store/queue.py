@@ -1,0 +1,301 @@
+"""Queued calls in a table. Every change of one is guarded by its fence and state."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolgate.queue.queue import OPEN, Depth, Ended, Item, Kept, Stage, Taken
+from toolgate.store.database import Database
+from toolgate.store.fair import Fair
+from toolgate.store.gather import Gather
+from toolgate.store.moment import now_ns
+from toolgate.store.prune import Prune
+from toolgate.store.records import WAITS, queue
+from toolgate.store.text import storable
+
+# What is over can be asked for this long.
+_KEEP_NS = 86_400 * 1_000_000_000
+# A table that is too long is not counted to its end.
+_MOST_COUNTED = 100_000
+# Asked before anything is locked: nearly always there is nothing to do.
+_ANY_WAITS = f"SELECT 1 FROM queue WHERE {WAITS} LIMIT 1"  # noqa: S608  no value stands in it
+_ANY_HELD = "SELECT 1 FROM queue WHERE state IN ('sent', 'taken') LIMIT 1"
+_TAKEN = (
+    queue.c.id,
+    queue.c.call_id,
+    queue.c.tenant_id,
+    queue.c.tool_name,
+    queue.c.message,
+    queue.c.fence,
+    queue.c.attempts,
+    queue.c.expires_ns,
+)
+_KEPT = (
+    queue.c.call_id,
+    queue.c.tenant_id,
+    queue.c.tool_name,
+    queue.c.scope,
+    queue.c.state,
+    queue.c.attempts,
+    queue.c.queued_ns,
+    queue.c.expires_ns,
+    queue.c.ended_ns,
+    queue.c.output,
+    queue.c.why,
+)
+
+
+class TableQueue:
+    """The port over a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._fair = Fair()
+        self._sending = Fair()
+        self._puts = Gather(self._put)
+        self._ends = Gather(self._end)
+        self._old = Prune(database, queue.c.ended_ns, _KEEP_NS, only=queue.c.ended_ns > 0)
+
+    async def close(self) -> None:
+        """Let what was begun come to its end."""
+        for one in (self._puts, self._ends):
+            await one.close()
+        await self._old.close()
+
+    async def put(self, item: Item) -> None:
+        """With all that are put in the same moment."""
+        await self._puts.do(item)
+
+    async def take(self, most: int, lease: float) -> Sequence[Taken]:
+        """Under the next fence."""
+        self._old.soon()
+        if not await self._database.ask(_ANY_WAITS):
+            return []
+
+        def work(connection: Connection) -> list[Taken]:
+            now = now_ns(connection)
+            found = self._fair.pick(connection, most, now)
+            return _taken(connection, queue.c.id.in_(found), now, lease) if found else []
+
+        return await self._database.write(work)
+
+    async def claim(self, call_ids: Sequence[str], lease: float) -> Sequence[Taken]:
+        """What nobody has, or had for longer than its lease."""
+
+        def work(connection: Connection) -> list[Taken]:
+            now = now_ns(connection)
+            is_free = sa.or_(
+                queue.c.state.in_(("waiting", "sent")),
+                sa.and_(queue.c.state == "taken", queue.c.due_ns < now),
+            )
+            which = sa.and_(queue.c.call_id.in_(list(call_ids)), is_free)
+            return _taken(connection, which, now, lease)
+
+        return await self._database.write(work) if call_ids else []
+
+    async def renew(self, call_ids: Collection[str], lease: float) -> None:
+        """Whoever lost one meanwhile finds out at its end."""
+
+        def work(connection: Connection) -> None:
+            connection.execute(
+                queue.update()
+                .where(queue.c.call_id.in_(list(call_ids)), queue.c.state == "taken")
+                .values(due_ns=now_ns(connection) + round(lease * 1e9))
+            )
+
+        if call_ids:
+            await self._database.write(work)
+
+    async def end(self, ended: Ended) -> bool:
+        """With all that end in the same moment; its arguments are not kept any longer."""
+        return await self._ends.do(ended)
+
+    async def back(self, taken: Taken, seconds: float) -> None:
+        """It keeps its place in its order."""
+
+        def work(connection: Connection) -> None:
+            connection.execute(
+                queue.update()
+                .where(
+                    queue.c.call_id == taken.call_id,
+                    queue.c.fence == taken.fence,
+                    queue.c.state == "taken",
+                )
+                .values(state="waiting", due_ns=now_ns(connection) + round(seconds * 1e9))
+            )
+
+        await self._database.write(work)
+
+    async def sweep(self) -> int:
+        """By the database's clock."""
+        if not await self._database.ask(_ANY_HELD):
+            return 0
+
+        def work(connection: Connection) -> int:
+            return connection.execute(
+                queue.update()
+                .where(queue.c.state.in_(("sent", "taken")), queue.c.due_ns < now_ns(connection))
+                .values(state="waiting", due_ns=0)
+            ).rowcount
+
+        return await self._database.write(work)
+
+    async def find(self, tenant: str, call_id: str) -> Kept | None:
+        """Only by its tenant's name."""
+        question = sa.select(*_KEPT).where(
+            queue.c.call_id == storable(call_id), queue.c.tenant_id == storable(tenant)
+        )
+        rows = await self._database.read(lambda connection: connection.execute(question).all())
+        return _kept(rows[0]) if rows else None
+
+    async def over(self, call_ids: Collection[str]) -> Sequence[Kept]:
+        """Done or dead."""
+        question = sa.select(*_KEPT).where(
+            queue.c.call_id.in_(list(call_ids)), queue.c.state.in_(("done", "dead"))
+        )
+        rows = await self._database.read(lambda connection: connection.execute(question).all())
+        return [_kept(row) for row in rows]
+
+    async def waiting(self) -> Mapping[str, int]:
+        """How many of each tenant are not over."""
+        question = (
+            sa.select(queue.c.tenant_id, sa.func.count().label("many"))
+            .where(queue.c.state.in_(("waiting", "sent", "taken")))
+            .group_by(queue.c.tenant_id)
+        )
+        return await self._database.read(
+            lambda connection: {row.tenant_id: row.many for row in connection.execute(question)}
+        )
+
+    async def depth(self) -> Depth:
+        """Each counted up to a bound."""
+
+        def work(connection: Connection) -> Depth:
+            count = {stage: _count(connection, stage) for stage in (*OPEN, Stage.DEAD)}
+            oldest = sa.select(sa.func.min(queue.c.queued_ns)).where(queue.c.state == "waiting")
+            return Depth(
+                waiting=count[Stage.WAITING],
+                sent=count[Stage.SENT],
+                taken=count[Stage.TAKEN],
+                dead=count[Stage.DEAD],
+                oldest_ns=connection.execute(oldest).scalar_one() or 0,
+            )
+
+        return await self._database.read(work)
+
+    async def _put(self, items: list[Item]) -> Sequence[None]:
+        def work(connection: Connection) -> None:
+            now = now_ns(connection)
+            connection.execute(queue.insert(), [_row(item, now) for item in items])
+
+        await self._database.write(work)
+        return [None] * len(items)
+
+    async def _end(self, ends: list[Ended]) -> Sequence[bool]:
+        def work(connection: Connection) -> set[str]:
+            now = now_ns(connection)
+            fences = {one.call_id: one.fence for one in ends}
+            rows = connection.execute(
+                sa.select(queue.c.call_id, queue.c.fence)
+                .where(queue.c.call_id.in_(list(fences)), queue.c.state == "taken")
+                .order_by(queue.c.id)
+                .with_for_update()
+            )
+            own = {call_id for call_id, fence in rows if fences[call_id] == fence}
+            values = [_ending(one, now) for one in ends if one.call_id in own]
+            if values:
+                connection.execute(_END, values)
+            return own
+
+        own = await self._database.write(work)
+        return [one.call_id in own for one in ends]
+
+
+_END = (
+    queue.update()
+    .where(queue.c.call_id == sa.bindparam("of"))
+    .values(
+        state=sa.bindparam("after"),
+        message=b"",
+        output=sa.bindparam("output_"),
+        why=sa.bindparam("why_"),
+        ended_ns=sa.bindparam("now"),
+    )
+)
+
+
+def _ending(ended: Ended, now: int) -> dict[str, Any]:
+    return {
+        "of": ended.call_id,
+        "after": "dead" if ended.why else "done",
+        "output_": ended.output,
+        "why_": storable(ended.why),
+        "now": now,
+    }
+
+
+def _taken(
+    connection: Connection, which: sa.ColumnElement[bool], now: int, lease: float
+) -> list[Taken]:
+    rows = connection.execute(
+        queue.update()
+        .where(which)
+        .values(
+            state="taken",
+            attempts=queue.c.attempts + 1,
+            fence=queue.c.fence + 1,
+            due_ns=now + round(lease * 1e9),
+        )
+        .returning(*_TAKEN)
+    ).all()
+    return [_as_taken(row, now) for row in sorted(rows, key=lambda row: row.id)]
+
+
+def _as_taken(row: Any, now: int) -> Taken:
+    return Taken(
+        call_id=row.call_id,
+        tenant=row.tenant_id,
+        tool=row.tool_name,
+        message=bytes(row.message),
+        fence=row.fence,
+        attempts=row.attempts,
+        late=row.expires_ns <= now,
+    )
+
+
+def _row(item: Item, now: int) -> dict[str, Any]:
+    return {
+        "call_id": item.call_id,
+        "tenant_id": storable(item.tenant),
+        "tool_name": storable(item.tool),
+        "scope": storable(item.scope),
+        "order_key": storable(item.order),
+        "state": "waiting",
+        "message": item.message,
+        "queued_ns": now,
+        "expires_ns": item.expires_ns,
+        "output": b"",
+    }
+
+
+def _kept(row: Any) -> Kept:
+    return Kept(
+        call_id=row.call_id,
+        tenant=row.tenant_id,
+        tool=row.tool_name,
+        scope=row.scope,
+        stage=Stage(row.state),
+        attempts=row.attempts,
+        queued_ns=row.queued_ns,
+        expires_ns=row.expires_ns,
+        ended_ns=row.ended_ns,
+        output=bytes(row.output),
+        why=row.why,
+    )
+
+
+def _count(connection: Connection, stage: Stage) -> int:
+    some = sa.select(queue.c.id).where(queue.c.state == stage).limit(_MOST_COUNTED).subquery()
+    return connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one()

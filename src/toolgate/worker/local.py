@@ -1,0 +1,35 @@
+"""Calls from the store's own queue: heard of in this process, looked for as to the others."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+from toolgate.queue.queue import Queue, Taken
+
+# How soon a call is seen that another process queued.
+_LOOK = 0.1
+
+
+class Local:
+    """Takes from the queue itself."""
+
+    def __init__(self, queue: Queue, *, every: float = _LOOK) -> None:
+        self._queue = queue
+        self._every = every
+        self._news = asyncio.Event()
+
+    def woken(self) -> None:
+        """Something was queued here, or has ended that others waited behind."""
+        self._news.set()
+
+    async def take(self, room: int, lease: float) -> Sequence[Taken]:
+        """At once where there is something."""
+        if not room:
+            return []
+        self._news.clear()
+        found = await self._queue.take(room, lease)
+        if not found:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._every):
+                    await self._news.wait()
+        return found

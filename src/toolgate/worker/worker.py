@@ -1,0 +1,235 @@
+"""Runs queued calls: takes what is due, lets the house decide and run it, and ends it on record."""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from toolgate import clock
+from toolgate.call import Failure, Output
+from toolgate.crash import crash_here
+from toolgate.errors import CallRefused, OutOfTime, StoreError, ToolgateError
+from toolgate.queue.message import (
+    VERSION,
+    Request,
+    Result,
+    UnreadableError,
+    output_text,
+    read_request,
+)
+from toolgate.queue.queue import Ended, Queue, Taken
+
+_log = logging.getLogger("toolgate.worker")
+# A store that is away is asked again after so long.
+_AGAIN = 1.0
+_FIRST_BACK = 0.5
+_LAST_BACK = 60.0
+_MS = 1_000_000
+
+Deliver = Callable[[Request], Awaitable[Output]]
+Expire = Callable[[Request], Awaitable[None]]
+
+
+class Arrivals(Protocol):
+    """Where taken calls come from."""
+
+    async def take(self, room: int, lease: float) -> Sequence[Taken]:
+        """At most so many, as soon as there are any; none after a moment without.
+
+        It is also asked with no room: whoever brings them must know that somebody is there.
+        """
+        ...
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """How a worker works."""
+
+    concurrency: int
+    lease: float
+    most_attempts: int
+
+
+class Worker:
+    """One of a process. `tell` hears of each end once it is on record."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        arrivals: Arrivals,
+        deliver: Deliver,
+        terms: Terms,
+        *,
+        expire: Expire,
+        tell: Callable[[Result], Awaitable[None]],
+    ) -> None:
+        self._queue = queue
+        self._arrivals = arrivals
+        self._deliver = deliver
+        self._terms = terms
+        self._expire = expire
+        self._tell = tell
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._freed = asyncio.Event()
+        self._stopping = False
+
+    @property
+    def busy(self) -> int:
+        """How many calls run here."""
+        return len(self._running)
+
+    async def run(self) -> None:
+        """Until it is cancelled or drained. A store that is away is asked again."""
+        renewing = asyncio.create_task(self._renew(), name="toolgate-renew")
+        sweeping = asyncio.create_task(self._sweep(), name="toolgate-sweep")
+        try:
+            while not self._stopping:
+                await self._round()
+        finally:
+            for task in (renewing, sweeping):
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+    async def drain(self, patience: float) -> None:
+        """Nothing new; what runs gets so many seconds. What does not end is taken by others."""
+        self._stopping = True
+        self._freed.set()
+        if self._running:
+            await asyncio.wait(list(self._running.values()), timeout=patience)
+
+    async def _round(self) -> None:
+        room = self._terms.concurrency - len(self._running)
+        try:
+            found = await self._arrivals.take(max(room, 0), self._terms.lease)
+        except ToolgateError as error:
+            _log.warning("nothing is taken: %s", error)
+            await asyncio.sleep(_AGAIN)
+            return
+        except Exception as error:  # noqa: BLE001  whoever takes must not end before the rest
+            _log.error("nothing is taken: %s", type(error).__name__)
+            await asyncio.sleep(_AGAIN)
+            return
+        for taken in found:
+            crash_here("CP16")
+            task = asyncio.create_task(self._attempt(taken), name=f"toolgate-{taken.call_id}")
+            self._running[taken.call_id] = task
+        if not found and room <= 0:
+            self._freed.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_AGAIN):
+                    await self._freed.wait()
+
+    async def _attempt(self, taken: Taken) -> None:
+        try:
+            await self._worked(taken)
+        except StoreError as error:
+            # Its lease runs out, and then it is somebody's again.
+            _log.warning("call %s is left: %s", taken.call_id, error)
+        except Exception as error:  # noqa: BLE001  one call's trouble is not that of the others
+            _log.error("call %s is left: %s", taken.call_id, type(error).__name__)
+        finally:
+            self._running.pop(taken.call_id, None)
+            self._freed.set()
+
+    async def _worked(self, taken: Taken) -> None:
+        try:
+            request = read_request(taken.message)
+        except UnreadableError as error:
+            await self._end(taken, _undelivered(taken, f"it cannot be read: {error}"), dead=True)
+            return
+        if taken.late:
+            await self._expire(request)
+            await self._end(taken, _late(taken))
+            return
+        if taken.attempts > self._terms.most_attempts:
+            tried = f"it was taken {taken.attempts - 1} times and never came to an end"
+            await self._end(taken, _undelivered(taken, tried), dead=True)
+            return
+        try:
+            output = await self._deliver(request)
+        except CallRefused as error:
+            if not error.retryable:
+                output = _refused(taken, error)
+            elif taken.attempts < self._terms.most_attempts:
+                await self._queue.back(taken, _patience(taken))
+                return
+            else:
+                await self._end(taken, _undelivered(taken, str(error)), dead=True)
+                return
+        crash_here("CP17")
+        if output.cached and output.call_id == taken.call_id:
+            # It was brought twice, and is its own first answer.
+            output = msgspec.structs.replace(output, cached=False)
+        await self._end(taken, output)
+
+    async def _end(self, taken: Taken, output: Output, *, dead: bool = False) -> None:
+        why = output.error.message if dead and output.error is not None else ""
+        ended = Ended(call_id=taken.call_id, fence=taken.fence, output=output_text(output), why=why)
+        if not await self._queue.end(ended):
+            # Somebody else has it: theirs counts, and the ledger has seen to it that it ran once.
+            return
+        if why:
+            _log.error("call %s of %s is dead: %s", taken.call_id, taken.tool, why)
+        crash_here("CP18")
+        await self._tell(
+            Result(
+                version=VERSION,
+                id=taken.call_id,
+                tool=taken.tool,
+                tenant=taken.tenant,
+                output=output,
+                ended_ms=clock.unix_ns() // _MS,
+            )
+        )
+
+    async def _renew(self) -> None:
+        """What runs here stays here."""
+        while True:
+            await asyncio.sleep(self._terms.lease / 3)
+            with contextlib.suppress(StoreError):
+                await self._queue.renew(list(self._running), self._terms.lease)
+
+    async def _sweep(self) -> None:
+        """What somebody took and never ended is due again."""
+        while True:
+            await asyncio.sleep(self._terms.lease / 3 * random.uniform(0.5, 1.0))  # noqa: S311
+            with contextlib.suppress(StoreError):
+                found = await self._queue.sweep()
+                if found:
+                    _log.warning("%d calls were lost by others and are due again", found)
+
+
+def _patience(taken: Taken) -> float:
+    """Longer each time, and never the same for two."""
+    longest = min(_FIRST_BACK * 2 ** (taken.attempts - 1), _LAST_BACK)
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311  no secret hangs on it
+
+
+def _late(taken: Taken) -> Output:
+    return _refused(
+        taken,
+        OutOfTime(
+            f"{taken.tool!r} waited in the queue for longer than it may. It did not run: call it "
+            "again if it is still wanted."
+        ),
+    )
+
+
+def _undelivered(taken: Taken, why: str) -> Output:
+    message = (
+        f"No worker could run {taken.tool!r}: {why.rstrip('.')}. An operator can look at it, and "
+        "have it tried again."
+    )
+    failure = Failure(code="undelivered", message=message)
+    return Output(status="error", error=failure, call_id=taken.call_id)
+
+
+def _refused(taken: Taken, error: ToolgateError) -> Output:
+    failure = Failure(
+        code=error.code, message=error.message, retryable=error.retryable, details=error.details
+    )
+    return Output(status="error", error=failure, call_id=taken.call_id)

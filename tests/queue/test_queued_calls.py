@@ -1,0 +1,177 @@
+"""Calls of queued tools on one machine: the store's own queue, and the worker of the same house."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.house import ME, open_gate, states, until
+from toolgate import Caller, Toolgate, Turn, tool
+from toolgate.errors import InvalidArguments, InvalidSpecs, Overloaded
+from toolgate.settings.fleet import Fleet
+from toolgate.settings.settings import Settings
+from toolgate.spec.reader import read_tool
+from toolgate.spec.tool import NOWHERE
+
+pytestmark = pytest.mark.req("P6")
+FIRST = Turn(group="t-1", id="1")
+
+
+class Bench:
+    """A tool that is held up until somebody lets it go on, and what it did."""
+
+    def __init__(self) -> None:
+        self.did: list[Any] = []
+        self.began = 0
+        self.open = asyncio.Event()
+        self.open.set()
+
+    def add(self, gate: Toolgate, **fields: Any) -> None:
+        async def work(number: int, account: str = "") -> dict[str, Any]:
+            """Do it."""
+            self.began += 1
+            await self.open.wait()
+            self.did.append(number if not account else (account, number))
+            return {"did": number}
+
+        gate.add(tool(execution="queued", **fields)(work))
+
+
+async def test_a_queued_call_is_answered_like_any_other(tmp_path: Path) -> None:
+    async with open_gate(tmp_path) as gate:
+        bench = Bench()
+        bench.add(gate, effect="pure")
+        output = await gate.call("work", {"number": 7}, caller=ME)
+        assert output.ok, output
+        assert output.data == {"did": 7}
+        assert output.call_id.startswith("call_")
+        assert bench.did == [7]
+    async with open_gate(tmp_path) as gate:
+        assert await states(gate) == [("work", "succeeded", "")]
+
+
+async def test_who_does_not_wait_is_told_the_id_and_finds_the_result_by_it(tmp_path: Path) -> None:
+    async with open_gate(tmp_path) as gate:
+        bench = Bench()
+        bench.add(gate, effect="irreversible")
+        bench.open.clear()
+        output = await gate.call("work", {"number": 1}, caller=ME, wait_s=0)
+        assert (output.status, output.ok) == ("queued", False)
+        assert output.error is not None
+        assert output.error.code == "queued"
+        assert gate.queue is not None
+        kept = await gate.queue.find("acme", output.call_id)
+        assert kept is not None
+        assert kept.stage in {"waiting", "taken"}
+        assert await gate.queue.find("other", output.call_id) is None
+        bench.open.set()
+        await until(lambda: bool(bench.did))
+        found = kept
+        while found.stage != "done":
+            await asyncio.sleep(0.01)
+            found = await gate.queue.find("acme", output.call_id) or found
+        assert b'"did":1' in found.output
+        entry = await gate.journal.find("acme", output.call_id)
+        assert entry is not None
+        assert entry.state == "succeeded"
+
+
+async def test_arguments_are_looked_at_before_a_call_is_queued(tmp_path: Path) -> None:
+    async with open_gate(tmp_path) as gate:
+        Bench().add(gate, effect="pure")
+        with pytest.raises(InvalidArguments):
+            await gate.call("work", {"number": "seven"}, caller=ME)
+
+
+async def test_the_gate_is_asked_again_before_it_runs(tmp_path: Path) -> None:
+    """What was allowed when it was queued, and is not any more, does not run."""
+    async with open_gate(tmp_path) as gate:
+        bench = Bench()
+        bench.add(gate, effect="irreversible", order_by="account")
+        bench.open.clear()
+        first = await gate.call("work", {"number": 1, "account": "a"}, caller=ME, wait_s=0)
+        await until(lambda: bench.began == 1)
+        # Behind the first one, which is held up.
+        second = asyncio.create_task(gate.call("work", {"number": 2, "account": "a"}, caller=ME))
+        assert gate.queue is not None
+        while (await gate.queue.depth()).waiting != 1:
+            await asyncio.sleep(0.01)
+        await gate.tenancy.set_tenant_tool("acme", "work", False)
+        bench.open.set()
+        output = await second
+        assert output.status == "error"
+        assert output.error is not None
+        assert output.error.code in {"permission_denied", "tool_not_found"}
+        assert bench.did == [("a", 1)]
+        assert first.status == "queued"
+
+
+async def test_calls_of_one_value_keep_their_order_and_others_pass_them(tmp_path: Path) -> None:
+    async with open_gate(tmp_path) as gate:
+        bench = Bench()
+        bench.add(gate, effect="irreversible", order_by="account")
+        bench.open.clear()
+        for number in range(20):
+            account = "ab"[number % 2]
+            await gate.call("work", {"number": number, "account": account}, caller=ME, wait_s=0)
+        bench.open.set()
+        await until(lambda: len(bench.did) == 20)
+        assert [number for account, number in bench.did if account == "a"] == [*range(0, 20, 2)]
+        assert [number for account, number in bench.did if account == "b"] == [*range(1, 20, 2)]
+
+
+async def test_the_same_call_of_a_turn_is_done_once_however_often_it_is_queued(
+    tmp_path: Path,
+) -> None:
+    async with open_gate(tmp_path) as gate:
+        bench = Bench()
+        bench.add(gate, effect="irreversible")
+        calls = [gate.call("work", {"number": 3}, caller=ME, turn=FIRST) for _ in range(5)]
+        outputs = await asyncio.gather(*calls)
+        assert [output.data for output in outputs] == [{"did": 3}] * 5
+        assert sorted(output.cached for output in outputs) == [False, True, True, True, True]
+        assert bench.did == [3]
+
+
+async def test_what_is_full_says_so(tmp_path: Path) -> None:
+    settings = Settings(root=tmp_path, queue=Fleet(waiting=2, tenant_waiting=2, work="never"))
+    async with Toolgate.open(settings) as gate:
+        Bench().add(gate, effect="pure")
+        for number in range(2):
+            output = await gate.call("work", {"number": number}, caller=ME, wait_s=0)
+            assert output.status == "queued"
+        with pytest.raises(Overloaded, match="So many calls are queued"):
+            await gate.call("work", {"number": 2}, caller=ME, wait_s=0)
+
+
+async def test_one_tenant_that_floods_does_not_starve_another(tmp_path: Path) -> None:
+    settings = Settings(root=tmp_path, queue=Fleet(concurrency=2))
+    async with Toolgate.open(settings) as gate:
+        bench = Bench()
+        bench.add(gate, effect="irreversible")
+        bench.open.clear()
+        flood = [
+            gate.call("work", {"number": number}, caller=Caller(tenant="many"), wait_s=0)
+            for number in range(60)
+        ]
+        await asyncio.gather(*flood)
+        await gate.call("work", {"number": 1_000}, caller=Caller(tenant="one"), wait_s=0)
+        bench.open.set()
+        await until(lambda: 1_000 in bench.did)
+        assert bench.did.index(1_000) < 10
+
+
+def test_what_holds_a_secret_is_not_queued() -> None:
+    with pytest.raises(InvalidSpecs, match="marks a secret"):
+        _added(
+            {
+                "type": "object",
+                "properties": {"token": {"type": "string", "format": "password"}},
+            }
+        )
+    _added({"type": "object", "properties": {"token": {"type": "string"}}})
+
+
+def _added(schema: dict[str, Any]) -> None:
+    read_tool({"name": "pay", "input_schema": schema, "execution": "queued"}, origin=NOWHERE)
