@@ -19,8 +19,10 @@ run: install
 install: $(VENV)/.run
 	@$(if $(EXTRAS),$(PIP) install --require-hashes $(EXTRAS:%=-r requirements/%.txt))
 
+# One more than there are cores where CI runs: much of what a test does is to wait for another process.
+WORKERS ?= 3
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 check: $(VENV)/.dev
 	@$(BIN)/ruff format --check --quiet .
@@ -99,7 +101,9 @@ $(VENV)/.run: $(VENV)/.made requirements/run.txt pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	@echo "installing what the tests need …"
-	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@$(PIP) install --no-compile --require-hashes -r requirements/dev.txt
+	@# On every core; some packages bring templates that are no Python yet.
+	@$(BIN)/python -W ignore -m compileall -qq -j 0 $(VENV)/lib || true
 	@touch $@
 
 $(VENV)-bench/.done: requirements/bench.txt pyproject.toml

@@ -9,12 +9,16 @@ if [ -e secrets/toolgate.env ]; then
     exit 0
 fi
 secret() { od -An -N24 -tx1 /dev/urandom | tr -d ' \n'; }
-owner=$(secret) toolgate=$(secret) relations=$(secret) valkey=$(secret) key=$(secret)
+super=$(secret) owner=$(secret) app=$(secret) relations=$(secret) valkey=$(secret) key=$(secret)
 mkdir -p secrets
 cat > secrets/postgres.env <<END
-POSTGRES_PASSWORD=$owner
-TOOLGATE_DB_PASSWORD=$toolgate
-SPICEDB_DB_PASSWORD=$relations
+POSTGRES_PASSWORD=$super
+OWNER_PASSWORD=$owner
+APP_PASSWORD=$app
+SPICEDB_PASSWORD=$relations
+END
+cat > secrets/owner.env <<END
+TOOLGATE_STORE__MIGRATE_URL=postgresql://toolgate_owner:$owner@postgres:5432/toolgate
 END
 cat > secrets/valkey.env <<END
 VALKEY_PASSWORD=$valkey
@@ -25,7 +29,7 @@ SPICEDB_DATASTORE_CONN_URI=postgres://spicedb:$relations@postgres:5432/spicedb?s
 END
 # Last: whoever sees it knows that the others are whole.
 cat > secrets/toolgate.new <<END
-TOOLGATE_STORE__URL=postgresql://toolgate:$toolgate@postgres:5432/toolgate
+TOOLGATE_STORE__URL=postgresql://toolgate_app:$app@postgres:5432/toolgate
 TOOLGATE_CACHE__URL=redis://:$valkey@valkey:6379/0
 SPICEDB_KEY=$key
 END

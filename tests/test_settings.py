@@ -82,7 +82,7 @@ def test_settings_cannot_be_changed() -> None:
         ),
         (
             "[store]\nzzz = 1",
-            "LINE 2: store.zzz is not a setting; known here: url",
+            "LINE 2: store.zzz is not a setting; known here: url, migrate_url, row_security",
         ),
         (
             '[server]\nport = "x"',

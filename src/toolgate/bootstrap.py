@@ -4,16 +4,24 @@ import asyncio
 import contextlib
 import logging
 import os
-import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
-from toolgate import configuration, furnishing, queueing, recording, upkeep, watching, wiring
+from toolgate import (
+    beside,
+    configuration,
+    furnishing,
+    queueing,
+    recording,
+    upkeep,
+    watching,
+    wiring,
+)
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.source import Source
-from toolgate.errors import CatalogError, SettingsInvalid
+from toolgate.errors import CatalogError
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
 from toolgate.executor.people.people import People
@@ -24,9 +32,11 @@ from toolgate.gate.policy import HISTORY
 from toolgate.kinds import Kinds
 from toolgate.net.address import without_user
 from toolgate.plugins.provider import PluginProvider
+from toolgate.premises import roots_of
 from toolgate.providers.http.provider import HttpProvider
 from toolgate.providers.mcp import McpProvider
 from toolgate.providers.python import PythonProvider
+from toolgate.queue.queue import Queues
 from toolgate.runtime import Runtime
 from toolgate.settings.secrets import known_secrets
 from toolgate.settings.settings import Settings
@@ -37,13 +47,11 @@ from toolgate.sources.mcp.servers import Upstreams
 from toolgate.sources.prepared import PreparedSource
 from toolgate.spec.redactor import Redactor
 from toolgate.spec.tool import Retry, ToolSpec
+from toolgate.storage import connect, prepare
 from toolgate.store.announced import Announced
 from toolgate.store.catalog import CatalogTable, Row
-from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
-from toolgate.store.migrate import migrate, state
 from toolgate.store.secret import house_secret
-from toolgate.store.sqlite import Sqlite
 from toolgate.store.trail import TableTrail
 from toolgate.tenancy.audit import Trail
 from toolgate.tenancy.tenancy import Tenancy
@@ -74,17 +82,24 @@ class Toolgate(Runtime):
         providers: Mapping[str, Provider] | None = None,
         servers: bool = True,
         scheduled: bool = True,
+        queued: bool = True,
     ) -> AsyncGenerator[Self]:
         """Open on a settings file, or on embedded defaults; closing writes what waits.
 
         `servers`: whether MCP servers are reached; without, their tools are listed as last agreed.
-        `scheduled`: whether what agents have scheduled is run here.
+        `scheduled`: whether what agents have scheduled is run here. `queued`: whether queued calls
+        are, as the settings say.
         """
         if not isinstance(settings, Settings):
             settings = configuration.load(settings)
         async with AsyncExitStack() as stack:
             house = await _assembled(
-                cls, settings, extensions, providers or {}, stack, reach=servers, keep=scheduled
+                cls,
+                settings,
+                extensions,
+                providers or {},
+                _Tasks(servers, scheduled, queued),
+                stack,
             )
             yield house
 
@@ -103,19 +118,27 @@ class Toolgate(Runtime):
         return connected(Wire(url, key, timeout=timeout, allow_http=allow_http))
 
 
+class _Tasks(NamedTuple):
+    """What this house does of what several can share."""
+
+    servers: bool
+    scheduled: bool
+    queued: bool
+
+
 async def _assembled(
     cls: type[T],
     settings: Settings,
     extensions: Sequence[Extension],
     providers: Mapping[str, Provider],
+    tasks: _Tasks,
     stack: AsyncExitStack,
-    *,
-    reach: bool,
-    keep: bool,
 ) -> T:
+    kinds = Kinds(settings)
+    stack.push_async_callback(kinds.close)
     database = connect(settings)
     stack.push_async_callback(database.close)
-    await migrate(database)
+    await prepare(settings, database)
     watch = watching.begin(settings, database, stack)
 
     client = wiring.outward(settings, stack)
@@ -123,8 +146,6 @@ async def _assembled(
     journal, outputs, publisher = kept.journal, kept.outputs, kept.publisher
     limits = wiring.limits(settings, database, journal.owner, lambda: tenancy.world, stack)
     redactor = Redactor(known_secrets(settings, os.environ))
-    kinds = Kinds(settings)
-    stack.push_async_callback(kinds.close)
     own = furnishing.builtin(
         settings,
         kinds,
@@ -140,7 +161,7 @@ async def _assembled(
         stack,
     )
     python, others = _providers(settings, client, stack)
-    queued = queueing.queueing(settings, database, watch.spans, stack)
+    queued = await queueing.queueing(settings, database, watch.spans, stack)
     people = People(
         kept.approvals,
         decide=lambda: gate.decide,
@@ -175,7 +196,13 @@ async def _assembled(
     )
     members: dict[str, Member] = {}
     executor = Executor(
-        {**others, "builtin": own, "mcp": McpProvider(members), **providers},
+        {
+            **others,
+            "builtin": own,
+            "mcp": McpProvider(members),
+            "queue": queued.provider,
+            **providers,
+        },
         chain,
         default_timeout=settings.toolbox.default_timeout,
         redactor=redactor,
@@ -196,7 +223,7 @@ async def _assembled(
         usable=executor.unusable,
     )
     # After every import of our own: no library finds an optional part of itself in that folder.
-    _reach_modules(settings.root)
+    beside.reach(settings.root, roots_of(settings))
     await catalog.reload()
     told = asyncio.Event()
     shared = wiring.shared(settings, lambda _revision: told.set(), stack)
@@ -261,16 +288,19 @@ async def _assembled(
             settings,
             catalog,
             tenancy,
-            wiring.Outside(client, kinds.sandbox, members, redactor, plugins.keeper, reach=reach),
+            wiring.Outside(
+                client, kinds.sandbox, members, redactor, plugins.keeper, reach=tasks.servers
+            ),
             stack,
         ),
         plugins=plugins.desk,
-        queue=queued.queue,
+        queue=Queues(queued.queue, queued.dead),
     )
     _at_work(house, stack)
-    if keep:
+    if tasks.scheduled:
         furnishing.keep_appointments(own, stack)
-        queueing.work(settings, queued, house.deliveries, stack)
+    if tasks.queued:
+        await queueing.work(settings, queued, house.deliveries, stack)
     return house
 
 
@@ -316,18 +346,6 @@ def _providers(
     return python, {"python": python, "plugin": plugin, "http": http}
 
 
-async def store_state(settings: Settings) -> Literal["current", "empty", "old"]:
-    """How the store is, without making or changing anything."""
-    path = settings.store.url.removeprefix("sqlite:///")
-    if path != settings.store.url and (path == ":memory:" or not settings.path(path).exists()):
-        return "empty"
-    database = connect(settings)
-    try:
-        return await state(database)
-    finally:
-        await database.close()
-
-
 def read_tool_file(path: Path, shown: str) -> list[ToolSpec]:
     """The specs of one tool file, in any of the layouts; `shown` is how messages call it."""
     return read_file(path, shown)
@@ -347,29 +365,10 @@ async def audit_trail(settings: Settings) -> AsyncGenerator[Trail]:
     """The audit alone: what is proven does not rest on tools or policies that can be read."""
     database = connect(settings)
     try:
-        await migrate(database)
+        await prepare(settings, database)
         yield TableTrail(database)
     finally:
         await database.close()
-
-
-def connect(settings: Settings) -> Database:
-    """The database that the settings name."""
-    url = settings.store.url
-    if not url.startswith("sqlite:///"):
-        return _postgres(url)
-    path = url.removeprefix("sqlite:///")
-    return Sqlite(None if path == ":memory:" else settings.path(path))
-
-
-def _postgres(url: str) -> Database:
-    try:
-        from toolgate.store.postgres import Postgres  # noqa: PLC0415  its driver is an extra
-    except ImportError:
-        raise SettingsInvalid(
-            ["store.url: PostgreSQL needs its driver: make install EXTRAS=postgres"]
-        ) from None
-    return Postgres(url)
 
 
 def _documents(settings: Settings, client: "HttpClient") -> list[Source]:
@@ -378,9 +377,3 @@ def _documents(settings: Settings, client: "HttpClient") -> list[Source]:
     from toolgate import importing  # noqa: PLC0415  most houses have no document
 
     return importing.sources(settings, client)
-
-
-def _reach_modules(root: Path) -> None:
-    """Tool files name modules beside them. Last in line, so that none hides a library's."""
-    if str(root) not in sys.path:
-        sys.path.append(str(root))

@@ -44,9 +44,11 @@ def load(file: Path | str | None = None, environment: Mapping[str, str] | None =
     """Read a settings file (none: only defaults) and the environment, or say all that is wrong."""
     environment = os.environ if environment is None else environment
     text, values, root = "", cast("dict[str, Any]", {}), Path.cwd()
+    place: Path | None = None
     if file is not None:
         text, values = _read(Path(file))
-        root = Path(file).absolute().parent
+        place = Path(file).absolute()
+        root = place.parent
     given = _overlay(environment)
     named = frozenset(_named(values, given))
     overlay = [one for one in given if one[1] not in named or tree.is_setting(one[0])]
@@ -59,9 +61,9 @@ def load(file: Path | str | None = None, environment: Mapping[str, str] | None =
     for path, _name, value in overlay:
         if tree.is_setting(path):
             _put(values, path, _typed(path, value))
-    values.pop("root", None)
+    values = {key: value for key, value in values.items() if key not in {"root", "file"}}
     try:
-        settings = Settings(**values, root=root)
+        settings = Settings(**values, root=root, file=place)
     except ValidationError as error:
         for one in error.errors():
             if one["type"] != "extra_forbidden":
@@ -225,7 +227,7 @@ def _written_secrets(values: Mapping[str, Any], places: _Places) -> Iterator[Pro
         url: Any = values
         for part in path:
             url = url[part]
-        if path[-1] == "url" and isinstance(url, str) and _PASSWORD.match(url):
+        if path[-1].endswith("url") and isinstance(url, str) and _PASSWORD.match(url):
             variable = PREFIX + "__".join(path).upper()
             yield Problem(
                 places(path),
@@ -245,7 +247,7 @@ def _invalid(error: Any, places: _Places) -> Problem:
     shown = ".".join(path)
     given = error["input"]
     # An address can hold a password, above all one that is written wrongly.
-    secret = path[-1].startswith("url") or (isinstance(given, str) and "://" in given)
+    secret = "url" in path[-1] or (isinstance(given, str) and "://" in given)
     # So can what stands where the name of a variable should.
     secret = secret or any(part.endswith("_env") for part in path)
     value = "" if secret or isinstance(given, dict) else f" (it is {given!r})"

@@ -3,17 +3,15 @@
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import NamedTuple
 
 from toolgate import upkeep
 from toolgate.catalog.plugins import Reloaded
-from toolgate.kinds import Kinds, definitions, stored
+from toolgate.kinds import Kinds
 from toolgate.net.client import HttpClient
 from toolgate.recording import Records
 from toolgate.settings.settings import Settings
 from toolgate.tools.agent.rounds import Rounds
-from toolgate.tools.code.interpreter import own_code
 from toolgate.tools.means import May, Means, Perform, Tell
 from toolgate.tools.provider import BuiltinProvider
 from toolgate.tools.working.pool import Workers
@@ -53,8 +51,8 @@ def builtin(
             perform=later.perform,
             reload_plugins=later.reload_plugins,
             tell=later.tell,
-            protected=(*definitions(settings), *map(Path, own_code())),
-            hidden=stored(settings),
+            protected=kinds.premises.own,
+            hidden=kinds.premises.unseen,
             environment=os.environ,
         )
     )

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePath
 
 from toolgate.catalog.source import Source
 from toolgate.executor.provider import Provider
+from toolgate.premises import Premises, premises, stored
 from toolgate.providers.composio.client import Client
 from toolgate.providers.composio.provider import ComposioProvider
 from toolgate.providers.plugged import PluggedProviders
@@ -14,7 +14,6 @@ from toolgate.providers.shell.provider import Chosen, ShellProvider
 from toolgate.settings.settings import Settings
 from toolgate.sources.composio import ComposioSource
 from toolgate.spec.tool import ToolSpec
-from toolgate.tools.code.interpreter import own_code
 
 
 class Kinds:
@@ -22,8 +21,9 @@ class Kinds:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self.premises = premises(settings)
         self._plugged = PluggedProviders(settings.providers.custom, os.environ)
-        self._shell = ShellProvider(_around(settings), self.sandbox)
+        self._shell = ShellProvider(_around(settings, self.premises), self.sandbox)
         named = settings.providers.composio
         key = os.environ.get(named.api_key_env, "") if named.api_key_env else ""
         self._actions = Client(key, named.url) if key else None
@@ -55,10 +55,15 @@ class Kinds:
 
         return await chosen(
             self._settings.sandbox,
-            protected=tuple(map(str, definitions(self._settings))),
-            hidden=tuple(map(str, stored(self._settings))),
+            protected=tuple(map(str, self.premises.own)),
+            hidden=self._hidden(),
             guard=Guard(self._settings.net.allow),
         )
+
+    def _hidden(self) -> tuple[str, ...]:
+        """The store in any case; of the rest, what is there to be hidden."""
+        always = stored(self._settings)
+        return tuple(str(path) for path in self.premises.secret if path in always or path.is_dir())
 
     async def close(self) -> None:
         """Nothing runs any more."""
@@ -66,33 +71,11 @@ class Kinds:
         await self._plugged.close()
 
 
-def _around(settings: Settings) -> Surroundings:
+def _around(settings: Settings, found: Premises) -> Surroundings:
     return Surroundings(
         root=settings.root,
-        own=definitions(settings),
-        secret=stored(settings),
+        own=found.own,
+        secret=found.secret,
         readable=settings.sandbox.readable,
         is_here=settings.sandbox.kind != "container",
     )
-
-
-def definitions(settings: Settings) -> tuple[Path, ...]:
-    """Where settings, tools and policies are written, and our own code beside them: who changes
-    them says what is allowed.
-    """
-    folders = {PurePath(glob).parts[0] for glob in settings.tools.files if "/" in glob}
-    named = (name for name in folders if not set("*?[") & set(name))
-    plugins = (*settings.tools.plugins, settings.plugins.settings)
-    paths = (*named, *plugins, settings.policy.path, "toolgate.toml")
-    home = settings.root.absolute()
-    code = (Path(place) for place in own_code() if Path(place).is_relative_to(home))
-    return (*(settings.path(path) for path in paths if path), *code)
-
-
-def stored(settings: Settings) -> tuple[Path, ...]:
-    """The file of the store, and the folder that is made for it."""
-    url = settings.store.url
-    if not url.startswith("sqlite:///") or url.endswith(":memory:"):
-        return ()
-    path = settings.path(url.removeprefix("sqlite:///"))
-    return (path,) if path.parent == settings.root.absolute() else (path.parent,)

@@ -2,81 +2,129 @@
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolgate import upkeep
-from toolgate.errors import StoreError
+from toolgate.errors import SettingsInvalid, StoreError
 from toolgate.executor.deliveries import Deliveries
 from toolgate.executor.queued import Answers, Queued
 from toolgate.executor.trace.trace import Spans
+from toolgate.providers.queue import QueueProvider
 from toolgate.queue.crowd import Crowd
-from toolgate.queue.message import Result
+from toolgate.queue.message import Letter, Result
 from toolgate.settings.settings import Settings
 from toolgate.store.database import Database
+from toolgate.store.dead import TableDead
 from toolgate.store.queue import TableQueue
+from toolgate.store.secret import house_secret
+from toolgate.store.shipping import TableShipping
 from toolgate.worker.local import Local
 from toolgate.worker.worker import Terms, Worker
+
+if TYPE_CHECKING:
+    from toolgate.brokers.carrier import Carrier
 
 # How often what is queued is counted, and what has ended elsewhere is looked for.
 _COUNT = 1.0
 _LOOK = 0.1
-# What runs when the house closes may come to its end.
-_PATIENCE = 10.0
+# The same where a broker tells of it: that can get lost.
+_LOOK_ASIDE = 1.0
 
 
 class Queueing(NamedTuple):
     """The rooms of queued calls."""
 
     queue: TableQueue
+    dead: TableDead
     answers: Answers
     link: Queued
     local: Local
+    # Where a broker carries them.
+    carrier: "Carrier | None"
+    # What runs tools that another system runs.
+    provider: QueueProvider
 
 
-def queueing(
+async def queueing(
     settings: Settings, database: Database, spans: Spans | None, stack: AsyncExitStack
 ) -> Queueing:
     """Where calls are queued, and where their answers come to."""
-    queue, answers = TableQueue(database), Answers()
+    fleet = settings.queue
+    queue, answers, outside = TableQueue(database, tells=bool(fleet.url)), Answers(), Answers()
     stack.push_async_callback(queue.close)
-    crowd = Crowd(settings.queue.waiting, settings.queue.tenant_waiting)
+    crowd = Crowd(fleet.waiting, fleet.tenant_waiting)
     local = Local(queue)
+    carrier = None
+    if fleet.url:
+        secret = await house_secret(database, "queue")
+        carrier = _carrier(settings, secret, queue, TableShipping(database), answers, outside)
+        stack.push_async_callback(carrier.close)
     link = Queued(
         queue,
         answers,
-        expires=settings.queue.expires,
+        expires=fleet.expires,
         is_full=crowd.is_full,
-        woken=local.woken,
+        woken=local.woken if carrier is None else carrier.publisher.woken,
         trace=dict if spans is None else spans.carried,
     )
     upkeep.keep_doing(_counting(queue, crowd), stack)
-    upkeep.keep_doing(answers.look_for(queue, _LOOK), stack)
-    return Queueing(queue, answers, link, local)
+    look = _LOOK if carrier is None else _LOOK_ASIDE
+    upkeep.keep_doing(answers.look_for(queue, look), stack)
+    dead = TableDead(database, fleet.expires)
+    return Queueing(queue, dead, answers, link, local, carrier, QueueProvider(outside, carrier))
 
 
-def work(settings: Settings, own: Queueing, deliveries: Deliveries, stack: AsyncExitStack) -> None:
-    """Run queued calls in this process until the house closes, unless the settings say no."""
-    if settings.queue.work == "never":
+def _carrier(
+    settings: Settings,
+    secret: bytes,
+    queue: TableQueue,
+    shipping: TableShipping,
+    answers: Answers,
+    outside: Answers,
+) -> "Carrier":
+    try:
+        from toolgate.brokers.carrier import Carrier  # noqa: PLC0415  its client is an extra
+    except ImportError:
+        raise SettingsInvalid(
+            ["queue.url: Kafka needs its client: make install EXTRAS=kafka"]
+        ) from None
+    return Carrier(settings, secret, queue, shipping, answers, outside)
+
+
+async def work(
+    settings: Settings, own: Queueing, deliveries: Deliveries, stack: AsyncExitStack
+) -> None:
+    """Send what is queued, and run it where the settings say so, until the house closes."""
+    carrier, fleet = own.carrier, settings.queue
+    if carrier is not None:
+        await carrier.open()
+    if fleet.work == "never" or (fleet.work == "auto" and carrier is not None):
         return
 
-    async def tell(result: Result) -> None:
+    async def tell(result: Result, letter: Letter | None) -> None:
         own.answers.give(result.id, result.output)
-        own.local.woken()
+        if carrier is None:
+            own.local.woken()
+        else:
+            await carrier.teller.tell(result, letter)
 
     worker = Worker(
         own.queue,
-        own.local,
+        own.local if carrier is None else carrier.arrivals(),
         deliveries.run,
         Terms(
-            concurrency=settings.queue.concurrency,
-            lease=settings.queue.lease,
-            most_attempts=settings.queue.attempts,
+            concurrency=fleet.concurrency,
+            lease=fleet.lease,
+            most_attempts=fleet.attempts,
         ),
         expire=deliveries.expire,
         tell=tell,
     )
     upkeep.keep_doing(worker.run(), stack)
-    stack.push_async_callback(worker.drain, _PATIENCE)
+    stack.push_async_callback(worker.drain, fleet.drain)
+    if carrier is not None:
+        # First of all: others get what nobody here has claimed.
+        stack.push_async_callback(carrier.leave)
 
 
 async def _counting(queue: TableQueue, crowd: Crowd) -> None:

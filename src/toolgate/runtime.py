@@ -13,6 +13,7 @@ from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.plugins import NoPlugins, Plugins
 from toolgate.crash import crash_here
 from toolgate.errors import CallNotFound, InvalidRequest, PolicyUnavailable
+from toolgate.executor.aftercare.found import Finding
 from toolgate.executor.aftercare.probing import Probing
 from toolgate.executor.aftercare.recovery import Recover
 from toolgate.executor.aftercare.report import Report
@@ -36,7 +37,7 @@ from toolgate.gate.gate import Gate
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal, Outdated
 from toolgate.ledger.ledger import Ledger
-from toolgate.queue.queue import Queue
+from toolgate.queue.queue import Queues
 from toolgate.settings.execution import Features
 from toolgate.shelf import Shelf
 from toolgate.sight import Inside
@@ -86,7 +87,7 @@ class Runtime:
         upstreams: Mapping[str, Upstream] = _NO_UPSTREAMS,
         servers: Review | None = None,
         plugins: Plugins | None = None,
-        queue: Queue | None = None,
+        queue: Queues | None = None,
     ) -> None:
         """`secret`: what the doors sign by, the same on every node. `shelf`: where they leave word
         for other nodes. `upstreams`: the MCP servers whose resources and prompts they pass on.
@@ -124,8 +125,8 @@ class Runtime:
         )
         self.settling = Settling(ledger, self._do)
         self.deliveries = Deliveries(self._do, self._spec_of, journal, self.watch.spans)
-        # Calls that wait for a worker, for whoever asks how they stand.
-        self.queue = queue
+        self._queues = queue
+        self.find = Finding(journal, queue, self._spec_of).find
         # How many calls may be asked for at once.
         self.most_calls = most_calls
         self._several = Several(
@@ -141,6 +142,13 @@ class Runtime:
             lease=lease,
             always=people.always,
         )
+
+    @property
+    def queue(self) -> Queues:
+        """Calls that wait for a worker, and those that none could run."""
+        if self._queues is None:
+            raise InvalidRequest("Nothing is queued here: this house was put together without.")
+        return self._queues
 
     @property
     def servers(self) -> Review:

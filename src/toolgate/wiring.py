@@ -29,6 +29,7 @@ from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
 from toolgate.plugins.desk import Desk as PluginDesk
 from toolgate.plugins.keeper import Keeper as Plugins
+from toolgate.premises import roots_of
 from toolgate.sandbox.sandbox import Sandbox
 from toolgate.settings.outward import McpServer
 from toolgate.settings.secrets import known_secrets
@@ -276,7 +277,12 @@ async def servers(
         make=make,
         path=settings.path,
         admission=Admission(
-            mcp.added_env, mcp.added_roots, mcp.added_hosts, settings.path, outside.client.guard
+            mcp.added_env,
+            mcp.added_roots,
+            mcp.added_hosts,
+            settings.path,
+            outside.client.guard,
+            roots_of(settings),
         ),
         asks=outside.reach,
         beside=outside.plugins.servers,

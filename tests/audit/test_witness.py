@@ -18,12 +18,12 @@ from tests.store.lent import lent_url
 from tests.store.places import FILE, POSTGRES
 from tests.thorough import some
 from toolgate import Caller, ToolError, Toolgate, Turn, tool
-from toolgate.bootstrap import connect
 from toolgate.errors import ApprovalDenied, InvalidRequest
 from toolgate.ledger.state import State
 from toolgate.settings.execution import Toolbox
 from toolgate.settings.settings import Settings, Store
 from toolgate.spec.effect import Effect
+from toolgate.storage import connect
 from toolgate.store import audit
 from toolgate.store.approvals import TableApprovals
 from toolgate.store.database import Database

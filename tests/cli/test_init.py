@@ -40,7 +40,7 @@ def test_init_where_nothing_can_be_written_says_so(run: Run, tmp_path: Path) -> 
     assert (result.exit_code, "cannot be written" in result.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("name", [*FILES, "tools", "policies"])
+@pytest.mark.parametrize("name", [*FILES, "tools", "policies", "files"])
 def test_init_never_writes_through_a_link(run: Run, tmp_path: Path, name: str) -> None:
     target = tmp_path / "target"
     here = tmp_path / "here"

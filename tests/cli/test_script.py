@@ -9,10 +9,9 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import orjson
 import pytest
 
-from tests.cli.conftest import write_tools
+from tests.cli.conftest import Run, as_json, write_tools
 from tests.house import STORE, until
 
 SCRIPT = Path(sys.executable).with_name("toolgate")
@@ -85,29 +84,18 @@ def test_a_terminal_gets_a_table_and_the_state_in_colour(tmp_path: Path) -> None
 
 
 @pytest.mark.req("V5")
-def test_what_the_next_command_needs_is_never_cut(tmp_path: Path) -> None:
+def test_what_the_next_command_needs_is_never_cut(run: Run, tmp_path: Path) -> None:
     """A list on a narrow screen names what can be approved, shown and revoked."""
     asks = "{name: asks, config: {builtin: timestamp}, effect: irreversible, "
     marks = "{name: marks_something_with_a_long_name, config: {builtin: timestamp}, "
     write_tools(
         tmp_path, f"tools: [{asks}requires_approval: true}}, {marks}effect: irreversible}}]"
     )
-    run(
-        "keys",
-        "add",
-        "--role",
-        "agent",
-        "--tenant",
-        "demo",
-        "--agent",
-        "a",
-        "--create",
-        cwd=tmp_path,
-    )
-    run("call", "asks", cwd=tmp_path)
-    run("call", "marks_something_with_a_long_name", cwd=tmp_path)
+    run("keys", "add", "--role", "agent", "--tenant", "demo", "--agent", "a", "--create")
+    run("call", "asks")
+    run("call", "marks_something_with_a_long_name")
     for noun, field in (("approvals", "id"), ("ledger", "call_id"), ("keys", "id")):
-        known = orjson.loads(run(noun, "list", "--json", cwd=tmp_path).stdout)
+        known = as_json(run(noun, "list", "--json"))
         assert known
         for columns in ("80", "40"):
             shown = on_a_terminal(

@@ -37,10 +37,10 @@ class Prepared(Postgres):
         script = DEPLOY / "compose" / "postgres.sh"
         subprocess.run(["sh", script], env=environment, check=True, capture_output=True)
 
-    def url(self, role: str) -> str:
-        """Where a role finds the database of its name."""
-        word = self._secrets[f"{role.upper()}_DB_PASSWORD"]
-        return f"postgresql://{role}:{word}@{LOOPBACK}:{self.port}/{role}"
+    def url(self, role: str, database: str = "toolgate") -> str:
+        """Where a role finds its database."""
+        word = self._secrets[f"{role.rpartition('_')[2].upper()}_PASSWORD"]
+        return f"postgresql://{role}:{word}@{LOOPBACK}:{self.port}/{database}"
 
     def told(self, role: str, database: str, statement: str) -> str:
         """What the server answers to a role, or why it does not."""

@@ -15,6 +15,7 @@ from tests.deploy.linters import DEPLOY, compose_lint, compose_schema, documents
 from tests.deploy.secrets import made
 from tests.servers.fixtures import needed
 from toolgate import configuration
+from toolgate.cli.main import COMMANDS
 
 FILE = DEPLOY / "compose.yaml"
 COMPOSE = documents(FILE)[0]
@@ -42,7 +43,6 @@ def loose(part: Part) -> list[str]:
     return found
 
 
-@pytest.mark.req("P6")
 def test_the_compose_file_fits_its_schema() -> None:
     assert misfits(COMPOSE) == []
     wrong = copy.deepcopy(COMPOSE)
@@ -50,7 +50,6 @@ def test_the_compose_file_fits_its_schema() -> None:
     assert any("read_onli" in one for one in misfits(wrong))
 
 
-@pytest.mark.req("P6")
 def test_the_compose_file_has_no_known_weakness(tmp_path: Path) -> None:
     assert needed(lambda: compose_lint(FILE)) == []
     weak = copy.deepcopy(COMPOSE)
@@ -82,7 +81,6 @@ def test_a_container_that_is_open_is_found(what: str) -> None:
     assert loose(part) == [what]
 
 
-@pytest.mark.req("P6")
 def test_what_a_container_names_is_there() -> None:
     for name, part in PARTS.items():
         for other, how in part.get("depends_on", {}).items():
@@ -116,6 +114,12 @@ def test_the_servers_are_those_that_the_tests_start() -> None:
     assert SERVICES["redis"].version.startswith(tags["valkey"])
 
 
+def test_what_our_image_is_told_is_a_command() -> None:
+    told = {name: part["command"][0] for name, part in PARTS.items() if "build" in part}
+    assert told == {"toolgate": "serve", "worker": "worker", "tables": "migrate"}
+    assert {*told.values()} <= {*COMMANDS}
+
+
 def test_secrets_are_made_once_and_for_nobody_else(tmp_path: Path) -> None:
     found = made(tmp_path)
     named = {Path(one).stem for part in PARTS.values() for one in part.get("env_file", ())}
@@ -128,11 +132,10 @@ def test_secrets_are_made_once_and_for_nobody_else(tmp_path: Path) -> None:
     assert made(tmp_path) == found
     # Each password is one of its own, and none is written in a file that is kept.
     words = [found["postgres"][name] for name in found["postgres"]]
-    assert len({*words}) == 3
+    assert len({*words}) == 4
     assert all(len(word) == 48 for word in words)
 
 
-@pytest.mark.req("P6")
 def test_the_settings_of_the_compose_file_are_settings(tmp_path: Path) -> None:
     settings = configuration.load(DEPLOY / "compose" / "toolgate.toml", made(tmp_path)["toolgate"])
     hosts = {

@@ -5,12 +5,15 @@ import os
 import shutil
 import site
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.deploy import dockerfile
 from tests.deploy.linters import hadolint
+from tests.deploy.test_compose import PARTS
 from tests.server.serving import Serving
 from tests.servers.fixtures import needed
 from tests.servers.process import ROOT
@@ -25,7 +28,6 @@ MISTAKES = {
 }
 
 
-@pytest.mark.req("P6")
 def test_the_dockerfile_has_no_known_mistake() -> None:
     assert needed(lambda: hadolint(dockerfile.TEXT)) == []
 
@@ -53,8 +55,11 @@ def test_what_the_image_copies_is_there_and_nothing_else_is_sent() -> None:
     assert not any(fnmatch.fnmatch(name, one) for name in kept for one in sent)
 
 
-@pytest.mark.req("P6")
-def test_each_extra_of_the_image_is_locked() -> None:
+def test_the_image_has_what_its_settings_need_and_each_is_locked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    # Of what the deployed settings use, all that can be left out of an installation.
+    used = {"postgres", "redis", "spicedb", "kafka"} & {*project["optional-dependencies"]}
+    assert used <= {*dockerfile.extras()}
     missing = [
         one for one in dockerfile.extras() if not (ROOT / "requirements" / f"{one}.txt").is_file()
     ]
@@ -88,7 +93,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.timeout(900 if IS_THOROUGH else 60)
-@pytest.mark.req("P6")
 def test_the_steps_install_all_of_toolgate(home: Path) -> None:
     own = ROOT / "src" / "toolgate"
     [installed] = home.glob("lib/python*/site-packages/toolgate")
@@ -107,8 +111,13 @@ def test_the_steps_install_all_of_toolgate(home: Path) -> None:
 
 
 def test_the_image_is_healthy_while_its_server_answers(tmp_path: Path) -> None:
-    test = dockerfile.only("HEALTHCHECK").words
+    told = [dockerfile.only("HEALTHCHECK").words, PARTS["toolgate"]["healthcheck"]["test"][1:]]
+    assert [test[0] for test in told] == ["python", "python"]
     with Serving(tmp_path) as server:
-        test = [word.replace("8700", str(server.port)) for word in test]
-        assert subprocess.run(test, check=False).returncode == 0
-    assert subprocess.run(test, check=False, stderr=subprocess.DEVNULL).returncode != 0
+        port = str(server.port)
+        tests = [
+            [sys.executable, *(word.replace("8700", port) for word in test[1:])] for test in told
+        ]
+        assert [subprocess.run(test, check=False).returncode for test in tests] == [0, 0]
+    ended = [subprocess.run(test, check=False, stderr=subprocess.DEVNULL) for test in tests]
+    assert all(one.returncode for one in ended)

@@ -26,7 +26,10 @@ def of_kind(kind: str) -> list[Manifest]:
 
 
 DEPLOYMENTS = {one["metadata"]["name"]: one for one in of_kind("Deployment")}
-PODS = {name: one["spec"]["template"]["spec"] for name, one in DEPLOYMENTS.items()}
+PODS = {
+    one["metadata"]["name"]: one["spec"]["template"]["spec"]
+    for one in (*DEPLOYMENTS.values(), *of_kind("Job"))
+}
 
 
 def misfits(manifest: Manifest, version: str) -> list[str]:
@@ -62,7 +65,6 @@ def loose(pod: Manifest) -> list[str]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.req("P6")
 def test_every_manifest_fits_the_schema_of_its_kind(version: str) -> None:
     assert [misfit for one in MANIFESTS for misfit in misfits(one, version)] == []
 
@@ -81,7 +83,6 @@ def test_the_kustomization_names_every_file_there_is() -> None:
 
 
 @pytest.mark.parametrize("name", PODS)
-@pytest.mark.req("P6")
 def test_pods_have_no_right_that_they_do_not_need(name: str) -> None:
     assert loose(PODS[name]) == []
 
@@ -105,24 +106,22 @@ def test_a_pod_with_a_right_too_many_is_found(what: str) -> None:
     assert loose(pod) == [what]
 
 
-def test_no_secret_is_among_the_manifests_and_all_name_the_same_one() -> None:
+def test_no_secret_is_among_the_manifests_and_each_pod_names_those_it_needs() -> None:
     assert of_kind("Secret") == []
-    named = {
-        (
-            one["name"],
-            one["valueFrom"]["secretKeyRef"]["name"],
-            one["valueFrom"]["secretKeyRef"]["key"],
-        )
-        for pod in PODS.values()
-        for one in pod["containers"][0]["env"]
+    found = {
+        name: {
+            one["name"]: tuple(one["valueFrom"]["secretKeyRef"].values())
+            for one in pod["containers"][0]["env"]
+        }
+        for name, pod in PODS.items()
     }
-    assert named == {
-        ("TOOLGATE_STORE__URL", "toolgate", "store-url"),
-        ("TOOLGATE_CACHE__URL", "toolgate", "cache-url"),
-    }
+    store = {"TOOLGATE_STORE__URL": ("toolgate", "store-url")}
+    used = {**store, "TOOLGATE_CACHE__URL": ("toolgate", "cache-url")}
+    # Who owns the tables is nobody that serves.
+    owner = {**store, "TOOLGATE_STORE__MIGRATE_URL": ("toolgate-owner", "store-url")}
+    assert found == {"toolgate": used, "toolgate-worker": used, "toolgate-tables": owner}
 
 
-@pytest.mark.req("P6")
 def test_what_points_at_pods_finds_them() -> None:
     labels = {
         name: one["spec"]["template"]["metadata"]["labels"] for name, one in DEPLOYMENTS.items()
@@ -162,6 +161,15 @@ def test_what_is_not_said_to_be_needed_is_shut() -> None:
     assert {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"} <= {*private}
 
 
+def test_pods_are_told_what_the_containers_of_the_compose_file_are() -> None:
+    told = {name: pod["containers"][0]["args"] for name, pod in PODS.items()}
+    assert told == {
+        "toolgate": ["serve"],
+        "toolgate-worker": ["worker", "--health", "0.0.0.0:8701"],
+        "toolgate-tables": ["migrate"],
+    }
+
+
 def test_a_node_that_ends_has_time_to_finish() -> None:
     drain = tomllib.loads((FOLDER / "toolgate.toml").read_text("utf-8"))["server"]["drain"]
     pod = PODS["toolgate"]
@@ -169,7 +177,6 @@ def test_a_node_that_ends_has_time_to_finish() -> None:
     assert pod["terminationGracePeriodSeconds"] > before + drain
 
 
-@pytest.mark.req("P6")
 def test_the_settings_of_the_cluster_are_settings() -> None:
     given = {
         "TOOLGATE_STORE__URL": "postgresql://t:t@db/t",
@@ -181,6 +188,7 @@ def test_the_settings_of_the_cluster_are_settings() -> None:
     ]
     assert settings.limits.processes == autoscaler["spec"]["maxReplicas"]
     assert settings.tools.roots == ()
+    assert settings.store.row_security == "require"
 
 
 def test_variables_that_a_cluster_adds_by_itself_are_switched_off() -> None:

@@ -9,10 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import pytest
@@ -44,23 +44,32 @@ def prepared(secrets: dict[str, dict[str, str]]) -> Generator[Prepared]:
         yield server
 
 
-@pytest.mark.req("D2")
+@pytest.mark.req("D1")
 def test_the_roles_of_the_compose_file_are_nobody_elsewhere(prepared: Prepared) -> None:
     rights = "SELECT rolsuper, rolbypassrls, rolcreatedb, rolcreaterole FROM pg_roles"
-    for role, other in (("toolgate", "spicedb"), ("spicedb", "toolgate")):
-        found = prepared.told(role, role, f"{rights} WHERE rolname = current_user")
-        assert found == "f|f|f|f\n"
-        assert prepared.told(role, role, "CREATE TABLE mine (); DROP TABLE mine") == ""
+    make = "CREATE TABLE mine (); DROP TABLE mine"
+    for role, own, other in (
+        ("toolgate_owner", "toolgate", "spicedb"),
+        ("toolgate_app", "toolgate", "spicedb"),
+        ("spicedb", "spicedb", "toolgate"),
+    ):
+        assert prepared.told(role, own, f"{rights} WHERE rolname = current_user") == "f|f|f|f\n"
         assert "permission denied" in prepared.told(role, other, "SELECT 1")
+    # Tables are their owner's to make, and not of whom a node is.
+    assert prepared.told("toolgate_owner", "toolgate", make) == ""
+    assert "permission denied" in prepared.told("toolgate_app", "toolgate", make)
     # Whom nothing holds.
     assert prepared.told("postgres", "toolgate", "SELECT 1") == "1\n"
 
 
-@pytest.mark.req("D2")
+@pytest.mark.req("G7")
 def test_spicedb_takes_the_words_of_the_compose_file(prepared: Prepared, tmp_path: Path) -> None:
     needed(SpiceDB)
     program = str(services() / "bin" / "spicedb")
-    environment = {"SPICEDB_DATASTORE_CONN_URI": prepared.url("spicedb"), "HOME": str(tmp_path)}
+    environment = {
+        "SPICEDB_DATASTORE_CONN_URI": prepared.url("spicedb", "spicedb"),
+        "HOME": str(tmp_path),
+    }
     for name, code, told in (("relations", 0, ""), ("spicedb", 1, "grpc-preshared-key")):
         done = subprocess.run(
             [program, *PARTS[name]["command"]],
@@ -131,54 +140,97 @@ def _said(port: int, lines: str) -> bytes:
         return b"".join(iter(lambda: line.recv(4096), b""))
 
 
-@pytest.mark.req("P6")
-def test_a_node_gets_along_with_what_a_pod_is_given(
-    prepared: Prepared, redis_server: Redis, tmp_path: Path
-) -> None:
+class Ground(NamedTuple):
+    """What pods are given: settings, variables, tables, and a first key."""
+
+    settings: Path
+    variables: dict[str, str]
+    key: str
+
+    def words(self, *command: str) -> list[str]:
+        return contained([*COMMAND, *command], shown=[self.settings], folder=self.settings)
+
+    def done(self, *command: str, **more: str) -> str:
+        words, variables = self.words(*command), self.variables | more
+        ran = subprocess.run(words, env=variables, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def ground(
+    prepared: Prepared, redis_server: Redis, tmp_path_factory: pytest.TempPathFactory
+) -> Ground:
     needed(bubblewrap)
-    settings, port = tmp_path / "etc", free_port()
-    settings.mkdir()
+    settings = tmp_path_factory.mktemp("etc")
     shutil.copy(FOLDER / "toolgate.toml", settings)
-    environment = {
+    variables = {
         "PATH": os.environ["PATH"],
-        "TOOLGATE_STORE__URL": prepared.url("toolgate"),
+        "TOOLGATE_STORE__URL": prepared.url("toolgate_app"),
         "TOOLGATE_CACHE__URL": redis_server.url,
         # Of this machine alone, and without a broker.
         "TOOLGATE_SERVER__HOST": LOOPBACK,
-        "TOOLGATE_SERVER__PORT": str(port),
         "TOOLGATE_QUEUE__URL": "",
     }
-
-    def words(*command: str) -> list[str]:
-        return contained([*COMMAND, *command], shown=[settings], folder=settings)
-
+    made = Ground(settings, variables, "")
+    owner = prepared.url("toolgate_owner")
+    made.done(*PODS["toolgate-tables"]["containers"][0]["args"], TOOLGATE_STORE__MIGRATE_URL=owner)
     # A node beyond this machine makes no key by itself: it would be in its log.
-    add = words("keys", "add", "--role", "admin", "--tenant", "acme", "--create", "--json")
-    key = subprocess.run(add, env=environment, capture_output=True, text=True, check=False)
-    assert key.returncode == 0, key.stderr
-    container = PODS["toolgate"]["containers"][0]
-    with (tmp_path / "log").open("wb") as log:
-        node = subprocess.Popen(words(*container["args"]), env=environment, stdout=log, stderr=log)
+    key = made.done("keys", "add", "--role", "admin", "--tenant", "acme", "--create", "--json")
+    return made._replace(key=orjson.loads(key)["secret"])
+
+
+@contextmanager
+def _started(ground: Ground, args: Sequence[str], port: int, log: Path) -> Generator[int]:
+    """The process of a pod, once it listens; told to end, it does so by itself."""
+    variables = {**ground.variables, "TOOLGATE_SERVER__PORT": str(port)}
+    with log.open("wb") as out:
+        started = subprocess.Popen(ground.words(*args), env=variables, stdout=out, stderr=out)
     try:
-        asyncio.run(until(lambda: _listens(port)))
-        probes = {name: container[name]["httpGet"] for name in container if name.endswith("Probe")}
-        assert {name: _asked(port, probe) for name, probe in probes.items()} == {
-            "startupProbe": 200,
-            "livenessProbe": 200,
-            "readinessProbe": 200,
-        }
-        # Without the header of the manifest a probe asks for the pod's own address.
-        assert _asked(port, probes["livenessProbe"], Host="10.1.2.3:8700") == 421
-        admin = {"Authorization": f"Bearer {orjson.loads(key.stdout)['secret']}"}
-        assert _asked(port, {"path": "/v1/admin/tenants", "httpHeaders": []}, **admin) == 200
-        pid = inside(node.pid)
-        assert _writable(pid) == {"/tmp"}  # noqa: S108
-        assert re.search(r"^CapEff:\t0{16}$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        asyncio.run(until(lambda: _listens(port) or started.poll() is not None))
+        assert started.poll() is None, log.read_text("utf-8")
+        pid = inside(started.pid)
+        yield pid
         os.kill(pid, signal.SIGTERM)
-        assert node.wait(40) == 0, (tmp_path / "log").read_text("utf-8")
+        assert started.wait(40) == 0, log.read_text("utf-8")
     finally:
-        node.kill()
-        node.wait()
+        started.kill()
+        started.wait()
+
+
+def _probes(container: dict[str, Any]) -> list[dict[str, Any]]:
+    return [container[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")]
+
+
+@pytest.mark.req("D1", "D2")
+def test_a_node_gets_along_with_what_a_pod_is_given(ground: Ground, tmp_path: Path) -> None:
+    container, port = PODS["toolgate"]["containers"][0], free_port()
+    with _started(ground, container["args"], port, tmp_path / "log") as pid:
+        probes = _probes(container)
+        assert [_asked(port, probe) for probe in probes] == [200, 200, 200]
+        # Without the header of the manifest a probe asks for the pod's own address.
+        assert _asked(port, probes[0], Host="10.1.2.3:8700") == 421
+        admin = {"path": "/v1/admin/tenants"}
+        assert _asked(port, admin, Authorization=f"Bearer {ground.key}") == 200
+        assert _asked(port, admin) == 401
+        assert _may(pid) == ({"/tmp"}, 0)  # noqa: S108
+    assert ground.key not in (tmp_path / "log").read_text("utf-8")
+
+
+@pytest.mark.req("D1", "D2")
+def test_a_worker_gets_along_with_what_a_pod_is_given(ground: Ground, tmp_path: Path) -> None:
+    container, port = PODS["toolgate-worker"]["containers"][0], free_port()
+    [named] = container["ports"]
+    args = [
+        word.replace(f"0.0.0.0:{named['containerPort']}", f"{LOOPBACK}:{port}")
+        for word in container["args"]
+    ]
+    with _started(ground, args, port, tmp_path / "log") as pid:
+        assert {probe["port"] for probe in _probes(container)} == {named["name"]}
+        found = [_asked(port, probe, Host="10.1.2.3:8701") for probe in _probes(container)]
+        assert found == [200, 200, 200]
+        assert _asked(port, {"path": "/v1/tools"}) == 404
+        assert _may(pid) == ({"/tmp"}, 0)  # noqa: S108
 
 
 # What engines refuse to containers by themselves, as far as name spaces go.
@@ -196,6 +248,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
+@pytest.mark.req("P4")
 def test_programs_do_not_run_behind_the_filter_of_an_engine(tmp_path: Path) -> None:
     needed(bubblewrap)
     asked = [*COMMAND, "doctor", "--json"]
@@ -215,13 +268,16 @@ def test_programs_do_not_run_behind_the_filter_of_an_engine(tmp_path: Path) -> N
 
 
 def _asked(port: int, probe: dict[str, Any], **more: str) -> int:
-    headers = {one["name"]: one["value"] for one in probe["httpHeaders"]}
+    headers = {one["name"]: one["value"] for one in probe.get("httpHeaders", ())}
     with closing(http.client.HTTPConnection(LOOPBACK, port, timeout=20)) as connection:
         connection.request("GET", probe["path"], headers=headers | more)
         return connection.getresponse().status
 
 
-def _writable(pid: int) -> set[str]:
-    """Where it could write a file, but for devices."""
-    rows = [row.split()[1:4] for row in Path(f"/proc/{pid}/mounts").read_text("utf-8").splitlines()]
-    return {at for at, _, how in rows if how.startswith("rw") and not at.startswith("/dev")}
+def _may(pid: int) -> tuple[set[str], int]:
+    """Where it could write a file, but for devices; and its capabilities."""
+    process = Path(f"/proc/{pid}")
+    rows = [row.split()[1:4] for row in (process / "mounts").read_text("utf-8").splitlines()]
+    writable = {at for at, _, how in rows if how.startswith("rw") and not at.startswith("/dev")}
+    [held] = re.findall(r"^CapEff:\s+(\w+)$", (process / "status").read_text("utf-8"), re.MULTILINE)
+    return writable, int(held, 16)

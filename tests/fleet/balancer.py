@@ -26,10 +26,10 @@ class Balancer:
         self.port = free_port()
         self.log: list[tuple[int, str]] = []
         self._number = 0
-        self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._over = asyncio.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),))
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
 
     @property
     def url(self) -> str:
@@ -46,11 +46,12 @@ class Balancer:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
+        assert self._loop is not None
         self._loop.call_soon_threadsafe(self._over.set)
         self._thread.join()
-        self._loop.close()
 
     async def _run(self) -> None:
+        self._loop = asyncio.get_running_loop()
         meetings: set[asyncio.Task[None]] = set()
 
         async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -12,14 +12,19 @@ from tests.servers.postgres import Postgres
 from tests.servers.redis import Redis
 
 NODES = 4
-# A tenth of a call's part for each node while Redis is away; a machine that is busy is no outage.
+# Whichever test comes first waits until all of them are up, on a machine that may do much else.
+STARTS = pytest.mark.timeout(180)
 SETTINGS = """
 [limits]
 processes = 4
 
+[relations]
+engine = "store"
+
 [mcp]
 task_after = 0.05
 """
+# A machine that is busy is no outage.
 PATIENT = (
     "from toolgate.store import rates, redis; rates._SECONDS = redis._SECONDS = 5.0; "
     "from toolgate.tenancy import present; present.FRESHEN_SECONDS = 30.0; "
@@ -33,9 +38,7 @@ class Served(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def served(
-    postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
-) -> Generator[Served]:
+def served(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     root = tmp_path_factory.mktemp("fleet")
     with needed(Redis) as redis:
         store = made_database(postgres)

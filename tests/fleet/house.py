@@ -1,6 +1,7 @@
 """What the fleet of the tests serves: tools that leave marks, tenants, and their keys."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tests.fleet.nodes import Fleet
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from toolgate import Call, Question
 
-MARKS = Path("MARKS")
+MARKS = Path("@MARKS@")
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 NAME = Question(
     "elicitation/create", {"mode": "form", "message": "Who?", "requestedSchema": FORM}
@@ -78,26 +79,44 @@ async def late(text: str, call: Call) -> str:
     leave(f"greeted-{text}")
     return str(said["who"]["content"]["name"])
 '''
-TEXT = "{type: object, properties: {text: {type: string}}, required: [text]}"
-TOOLS = f"""\
-tools:
-  - {{name: look, config: {{module: fleet_tools, function: look}}, effect: pure, input_schema: {TEXT}}}
-  - name: mark
-    config: {{module: fleet_tools, function: mark}}
-    effect: compensatable
-    input_schema: {TEXT}
-    compensation: {{tool: unmark, args: {{text: $result.marked}}}}
-  - {{name: unmark, config: {{module: fleet_tools, function: unmark}}, effect: idempotent, input_schema: {TEXT}}}
-  - name: pay
-    config: {{module: fleet_tools, function: pay}}
-    effect: irreversible
-    requires_approval: true
-    input_schema: {{type: object, properties: {{to: {{type: string}}}}, required: [to]}}
-  - {{name: slow, config: {{module: fleet_tools, function: slow}}, effect: pure, input_schema: {TEXT}}}
-  - {{name: send, config: {{module: fleet_tools, function: send}}, effect: irreversible, input_schema: {TEXT}}}
-  - {{name: greet, config: {{module: fleet_tools, function: greet}}, effect: pure}}
-  - {{name: late, config: {{module: fleet_tools, function: late}}, effect: irreversible, input_schema: {TEXT}}}
-"""
+_TEXT = "{type: object, properties: {text: {type: string}}, required: [text]}"
+
+
+def _tool(name: str, effect: str, more: str = "", schema: str = _TEXT) -> str:
+    return f"""\
+  - name: {name}
+    config: {{module: fleet_tools, function: {name}}}
+    effect: {effect}
+    input_schema: {schema}
+{more}"""
+
+
+TOOLS = "tools:\n" + "".join(
+    (
+        _tool("look", "pure"),
+        _tool(
+            "mark",
+            "compensatable",
+            "    compensation: {tool: unmark, args: {text: $result.marked}}\n",
+        ),
+        _tool("unmark", "idempotent"),
+        _tool(
+            "pay",
+            "irreversible",
+            "    requires_approval: true\n",
+            _TEXT.replace("text", "to"),
+        ),
+        _tool("slow", "pure"),
+        _tool("send", "irreversible"),
+        _tool("greet", "pure", schema="{type: object}"),
+        _tool("late", "irreversible"),
+    )
+)
+NAMES = (
+    *("look", "mark", "unmark", "pay", "slow", "send", "greet", "late"),
+    *("echo", "read_output"),
+)
+EXECUTES = "tool:{tool}#executor@{who}"
 FILES = {"tools/fleet.yaml": TOOLS, "fleet_tools.py": MODULE}
 
 
@@ -111,8 +130,20 @@ class Keys(NamedTuple):
 
 
 def people(fleet: Fleet) -> Keys:
-    """Tenants, agents and keys."""
-    return asyncio.run(_people(fleet))
+    """Tenants, agents and keys; and all tools for all of them."""
+    keys = asyncio.run(_people(fleet))
+    relate(fleet, keys, "acme", add=[EXECUTES.format(tool=one, who="user:ann") for one in NAMES])
+    relate(fleet, keys, "acme", add=[EXECUTES.format(tool=one, who="agent:robot") for one in NAMES])
+    theirs = [EXECUTES.format(tool=one, who="agent:billing") for one in NAMES]
+    relate(fleet, keys, "umbrella", add=theirs)
+    return keys
+
+
+def relate(fleet: Fleet, keys: Keys, tenant: str, **changes: Sequence[str]) -> None:
+    """Say by one of the nodes who may execute what."""
+    body = {"tenant": tenant, **changes}
+    answer = fleet.ask("POST", "/v1/admin/relations", key=keys.admin, body=body)
+    assert answer.status == 200, answer.text
 
 
 async def _people(fleet: Fleet) -> Keys:

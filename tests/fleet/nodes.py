@@ -4,6 +4,9 @@ The nodes share nothing else: no folder, no file. Their tools leave marks in one
 believe before any answer.
 """
 
+# asyncpg carries no complete types; strictness here would only be about it.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import asyncio
 import shutil
 import signal
@@ -16,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
-import asyncpg  # pyright: ignore[reportMissingTypeStubs]
+import asyncpg
 
 from tests.fleet.balancer import Balancer
 from tests.server.serving import Answer, Serving
@@ -81,7 +84,7 @@ class Fleet:
             toml = SETTINGS.format(store=store, redis=redis) + settings
             for name, text in {"toolgate.toml": toml, **files}.items():
                 (folder / name).parent.mkdir(exist_ok=True)
-                (folder / name).write_text(text.replace("MARKS", str(self.marks)), "utf-8")
+                (folder / name).write_text(text.replace("@MARKS@", str(self.marks)), "utf-8")
         self.nodes: list[Node] = []
         self.balancer = Balancer(self._ports)
 
@@ -160,7 +163,7 @@ def asked(port: int, method: str, path: str, **more: Any) -> Answer:
 async def database(server: Postgres) -> str:
     """An empty one of its own, with nothing in it yet; it goes with the server."""
     name = f"t{uuid4().hex}"
-    owner: Any = await asyncpg.connect(server.dsn)
+    owner = await asyncpg.connect(server.dsn)
     try:
         await owner.execute(f"CREATE DATABASE {name}")
     finally:

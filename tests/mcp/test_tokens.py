@@ -41,6 +41,6 @@ async def test_a_later_token_counts_as_it_is(house: House) -> None:
     assert session is not None
     assert session.peer.caller.roles == ()
     assert session.peer.caller.until_ns == 2**61
-    assert session.peer.caller.session == session.id
+    assert session.peer.caller.session == session.name
     other = msgspec.structs.replace(later, id="jwt:acme/billing/eve", user="eve")
     assert await legacy._session(headers, other, send) is None  # pyright: ignore[reportPrivateUsage]

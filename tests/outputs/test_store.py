@@ -8,8 +8,9 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 
+from tests.servers.postgres import Postgres as Server
 from tests.store.lent import lent_url
-from tests.store.places import FILE, MEMORY, PLACES, open_at
+from tests.store.places import FILE, MEMORY, PLACES, WALLED, open_at
 from toolgate.ledger.outputs import Blob, Outputs, Piece
 from toolgate.spec.document import sha256
 from toolgate.store.migrate import migrate
@@ -28,7 +29,8 @@ async def _table(
 ) -> TableOutputs:
     url = "sqlite:///:memory:" if place == MEMORY else f"sqlite:///{folder / 'toolgate.db'}"
     if place not in {MEMORY, FILE}:
-        url = await stack.enter_async_context(lent_url(request.getfixturevalue("postgres")))
+        server: Server = request.getfixturevalue("postgres")
+        url = await stack.enter_async_context(lent_url(server, walled=place == WALLED))
     database = open_at(url)
     stack.push_async_callback(database.close)
     await migrate(database)

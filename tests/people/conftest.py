@@ -10,7 +10,7 @@ import pytest
 from tests.people.asked import look, pay, ran, send
 from tests.servers.postgres import Postgres as Server
 from tests.store.lent import lent_url
-from tests.store.places import FILE, MEMORY, PLACES, open_at
+from tests.store.places import FILE, MEMORY, PLACES, WALLED, open_at
 from toolgate import Toolgate
 from toolgate.call import Event
 from toolgate.ledger.approval import Approvals
@@ -52,7 +52,7 @@ async def _opened(
         url = f"sqlite:///{folder / 'toolgate.db'}"
     else:
         server: Server = request.getfixturevalue("postgres")
-        url = await stack.enter_async_context(lent_url(server))
+        url = await stack.enter_async_context(lent_url(server, walled=place == WALLED))
     database = open_at(url)
     stack.push_async_callback(database.close)
     await migrate(database)

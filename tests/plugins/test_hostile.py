@@ -39,7 +39,7 @@ def nothing(*_given: object) -> dict[str, str]:
     return {}
 
 
-def within(_root: object, _path: object) -> str:
+def within(_root: object, _path: object, _left_out: object) -> str:
     return "outside.py"
 
 

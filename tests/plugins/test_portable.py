@@ -11,7 +11,7 @@ from tests.house import ME
 from tests.plugins.folders import agree, manifest, opened, row, told, tool
 from tests.servers.sandboxes import bubblewrap
 from toolgate.plugins.package import taken
-from toolgate.plugins.portable import Found, read_servers, server_name
+from toolgate.plugins.portable import Found, Places, read_servers, server_name
 from toolgate.settings.outward import is_server_name
 
 pytestmark = pytest.mark.req("U1")
@@ -65,7 +65,7 @@ def put(root: Path, servers: dict[str, Any] | None, **more: Any) -> Path:
 
 def read(root: Path, servers: Any, **overrides: Any) -> Found:
     folder = put(root, servers)
-    return read_servers(taken(folder), lambda: root / "data", overrides)
+    return read_servers(taken(folder), lambda: Places(folder, root / "data"), overrides)
 
 
 STDIO = {
@@ -97,9 +97,11 @@ async def test_a_plugins_server_runs_in_the_sandbox_once_it_is_agreed_to(tmp_pat
         assert [one["origin"] for one in gate.servers.rows()] == ["plugin"]
         output = await gate.call("mcp:places_local:where", {}, caller=ME)
         said = json.loads(output.to_human())
-        assert said == {"cwd": "places", "given": f"{folder}/config"}
         data = tmp_path / "plugin_data" / "places"
-        assert (data / "written").read_text() == f"{folder}-{data}-${{HOME}}"
+        # It runs from a copy of what was agreed to.
+        code = data.parent / ".agreed" / shown["fingerprint"] / "places"
+        assert said == {"cwd": "places", "given": f"{code}/config"}
+        assert (data / "written").read_text() == f"{code}-{data}-${{HOME}}"
         # With its folder its server is gone.
         (folder / "plugin.json").unlink()
         assert (await gate.plugins.reload_changed()).gone == ("places",)

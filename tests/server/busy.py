@@ -147,9 +147,9 @@ async def _keys(root: Path) -> dict[str, tuple[str, str]]:
 
 
 @contextmanager
-def busy(root: Path, before: str = "") -> Generator[Busy]:
+def busy(root: Path, before: str = "", *, more: str = "") -> Generator[Busy]:
     (root / "tools").mkdir(exist_ok=True)
-    (root / "tools" / "busy.yaml").write_text(TOOLS, "utf-8")
+    (root / "tools" / "busy.yaml").write_text(TOOLS + more, "utf-8")
     (root / "busy_tools.py").write_text(MODULE, "utf-8")
     (root / "plugins" / "plugged").mkdir(parents=True, exist_ok=True)
     (root / "plugins" / "plugged" / "manifest.json").write_text(PLUGIN, "utf-8")

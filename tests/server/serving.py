@@ -1,6 +1,7 @@
 """A real `toolgate serve` in a folder of its own, and ways to talk to it."""
 
 import http.client
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -9,6 +10,8 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import orjson
+
+from tests.servers.hatchery import Hatched, hatched
 
 COMMAND = (sys.executable, "-c", "from toolgate.cli.main import main; main()")
 
@@ -30,14 +33,20 @@ class Serving:
         """`before` is Python that runs first, for limits that a test cannot wait for."""
         self._log = (root / "serve.log").open("ab")
         self.root = root
-        self.process = subprocess.Popen(
-            [*COMMAND[:2], before + COMMAND[2], "serve", "--port", "0", "--json", *more],
-            cwd=root,
+        self.process = self._started(["serve", "--port", "0", "--json", *more], before)
+        self.greeting: dict[str, Any] = self._greeting()
+
+    def _started(self, arguments: list[str], before: str) -> subprocess.Popen[bytes] | Hatched:
+        """Anew, where what is loaded is not to be loaded yet, or is loaded again."""
+        if not before and "--reload" not in arguments:
+            return hatched(arguments, cwd=self.root, env=os.environ, stderr=self._log)
+        return subprocess.Popen(
+            [*COMMAND[:2], before + COMMAND[2], *arguments],
+            cwd=self.root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._log,
         )
-        self.greeting: dict[str, Any] = self._greeting()
 
     def _greeting(self) -> dict[str, Any]:
         assert self.process.stdout is not None

@@ -21,15 +21,20 @@ def leashed(command: Sequence[str], *, uid: int) -> list[str]:
     return [*leash, str(os.getpid()), str(uid), *command]
 
 
+def dies_with(parent: int) -> None:
+    """From now on this process ends when the one that forked it does."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit("the process that holds the leash has already ended")
+
+
 def _exec(parent: int, uid: int, command: list[str]) -> None:
     if uid != os.getuid():
         os.setgroups([])
         os.setgid(uid)
         os.setuid(uid)
     # After the change of user, which would undo it.
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit("the process that holds the leash has already ended")
+    dies_with(parent)
     os.execvp(command[0], command)  # noqa: S606 - no shell is what is wanted
 
 

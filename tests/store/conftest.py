@@ -12,7 +12,7 @@ from tests.store.kept import KINDS
 from tests.store.lent import lent_url
 from tests.store.once import Once
 from tests.store.once import opened as once_opened
-from tests.store.places import FILE, MEMORY, PLACES, POSTGRES, SHARED, fresh_url, open_at
+from tests.store.places import FILE, MEMORY, PLACES, POSTGRES, SHARED, WALLED, fresh_url, open_at
 from toolgate.ledger.journal import Journal
 from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
@@ -39,8 +39,9 @@ async def _url(
 async def opened(
     place: str, folder: Path, request: pytest.FixtureRequest, stack: AsyncExitStack
 ) -> Database:
-    if place == POSTGRES:
-        url = await stack.enter_async_context(lent_url(request.getfixturevalue("postgres")))
+    if place in {POSTGRES, WALLED}:
+        server: Server = request.getfixturevalue("postgres")
+        url = await stack.enter_async_context(lent_url(server, walled=place == WALLED))
     else:
         url = await _url(place, folder, request, stack)
     if place == FILE:

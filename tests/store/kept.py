@@ -10,7 +10,7 @@ import pytest
 from tests.blank import put_blank
 from tests.servers.postgres import Postgres as Server
 from tests.store.lent import lent_url
-from tests.store.places import FILE, MEMORY, PLACES, open_at
+from tests.store.places import FILE, MEMORY, PLACES, WALLED, open_at
 from toolgate.store.database import Database
 from toolgate.store.migrate import migrate
 
@@ -38,7 +38,8 @@ async def kept(
             yield table(database)
     else:
         server: Server = request.getfixturevalue("postgres")
-        async with lent_url(server) as url, _opened(url) as database:
+        lent = lent_url(server, walled=request.param == WALLED)
+        async with lent as url, _opened(url) as database:
             yield table(database)
 
 

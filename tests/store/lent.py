@@ -40,15 +40,22 @@ UNION ALL SELECT 'function', proname::text, xmin::text FROM pg_proc WHERE oid >=
 UNION ALL SELECT 'schema', nspname::text, xmin::text FROM pg_namespace WHERE oid >= 16384
 ) AS one
 """
+# Of a role that owns nothing and sees past nothing: what a runtime needs, and no more.
+_GRANT = """
+GRANT USAGE ON SCHEMA public TO walled;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO walled;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO walled
+"""
 _idle: WeakKeyDictionary[Server, list[tuple[str, str]]] = WeakKeyDictionary()
 
 
 @asynccontextmanager
-async def lent_url(server: Server) -> AsyncGenerator[str]:
-    """Its url; nobody else has it until the block ends."""
+async def lent_url(server: Server, *, walled: bool = False) -> AsyncGenerator[str]:
+    """Its url; nobody else has it until the block ends. `walled`: for the role of that name."""
     idle = _idle.setdefault(server, [])
     name, shape = idle.pop() if idle else await _made(server)
-    yield _url(server, name)
+    url = _url(server, name)
+    yield url.replace("//toolgate@", "//walled@") if walled else url
     _let_go()
     if await _emptied(server, name) == shape:
         idle.append((name, shape))
@@ -71,7 +78,23 @@ async def _made(server: Server) -> tuple[str, str]:
         await migrate(database)
     finally:
         await database.close()
+    await open_to_walled(_url(server, name))
     return name, await _emptied(server, name)
+
+
+async def open_to_walled(url: str) -> None:
+    """Let that role in, where tables are made."""
+    owner = await asyncpg.connect(url)
+    try:
+        async with owner.transaction():
+            # One at a time: the role belongs to the whole server.
+            await owner.execute("SELECT pg_advisory_xact_lock(7046510232)")
+            known = await owner.fetchval("SELECT count(*) FROM pg_roles WHERE rolname = 'walled'")
+            if not known:
+                await owner.execute("CREATE ROLE walled LOGIN")
+            await owner.execute(_GRANT)
+    finally:
+        await owner.close()
 
 
 async def _emptied(server: Server, name: str) -> str:

@@ -5,21 +5,27 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import asyncpg
 from sqlalchemy import Connection
 
 from tests.servers.postgres import Postgres as Server
-from toolgate.store.database import Database
+from tests.thorough import some
+from toolgate.store.database import HOUSE, Database
 from toolgate.store.postgres import Postgres
 from toolgate.store.sqlite import Sqlite
 
+T = TypeVar("T")
 FILE, MEMORY, POSTGRES = "sqlite file", "sqlite memory", "postgres"
-PLACES = (FILE, MEMORY, POSTGRES)
+# By a role that row security is in force for. In CI one suite goes there, the others now and then.
+WALLED = "postgres, walled"
+_NONE: tuple[str, ...] = ()
+PLACES = (FILE, MEMORY, POSTGRES, *some(_NONE, (WALLED,)))
 # Those that another process can reach, and that can be taken away.
 SHARED = (FILE, POSTGRES)
 
@@ -37,8 +43,25 @@ async def fresh_url(server: Server) -> AsyncGenerator[str]:
         await owner.close()
 
 
+class Walled(Postgres):
+    """A look of a test's own is for the whole house."""
+
+    async def read(self, work: Callable[[Connection], T], *, tenant: str = "") -> T:
+        return await super().read(work, tenant=tenant or HOUSE)
+
+    async def ask(
+        self, question: str, values: tuple[str, ...] = (), *, tenant: str = ""
+    ) -> Sequence[Sequence[Any]]:
+        return await super().ask(question, values, tenant=tenant or HOUSE)
+
+    async def write(self, work: Callable[[Connection], T], *, tenant: str = "") -> T:
+        return await super().write(work, tenant=tenant or HOUSE)
+
+
 def open_at(url: str) -> Database:
-    """As `bootstrap.connect` does, from a url with an absolute path."""
+    """As `storage.connect` does, from a url with an absolute path."""
+    if "//walled@" in url:
+        return Walled(url)
     if url.startswith("postgresql:"):
         return Postgres(url)
     path = url.removeprefix("sqlite:///")

@@ -4,6 +4,7 @@ import pytest
 import sqlalchemy as sa
 from inline_snapshot import snapshot
 
+from tests.store.places import Walled
 from toolgate import clock
 from toolgate.errors import InvalidRequest, StoreUnavailable
 from toolgate.store.database import Database
@@ -186,6 +187,8 @@ async def test_what_cannot_be_noted_is_not_done(
 ) -> None:
     directory = TableDirectory(database)
     away = "ALTER TABLE audit_log RENAME TO away"
+    if broken and isinstance(database, Walled):
+        pytest.skip("it owns no table that it could take away")
     if broken:
         await database.write(lambda connection: connection.exec_driver_sql(away).close())
         with pytest.raises(StoreUnavailable):
@@ -200,6 +203,8 @@ async def test_what_cannot_be_noted_is_not_done(
 async def test_what_cannot_be_done_is_not_noted(database: Database) -> None:
     directory = TableDirectory(database)
     away = "ALTER TABLE policy_modules RENAME TO away"
+    if isinstance(database, Walled):
+        pytest.skip("it owns no table that it could take away")
     await database.write(lambda connection: connection.exec_driver_sql(away).close())
     with pytest.raises(StoreUnavailable):
         await directory.put((ACME, SetPolicyModule("a", "package a")), EVA)

@@ -1,17 +1,28 @@
 """Of calls with one key one runs, over every store; the others wait for its answer or have it."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from tests.store.once import FLEETING, GONE, Once, keyed, over, state_of
+from tests.store.kept import KINDS
+from tests.store.once import FLEETING, GONE, Once, keyed, opened, over, state_of
+from tests.store.places import WALLED
 from toolgate import clock
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.machine import Action
 from toolgate.ledger.state import State
 
 pytestmark = pytest.mark.req("S2", "S3")
+
+
+@pytest.fixture(params=dict.fromkeys((*KINDS, WALLED)))
+async def once(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Once]:
+    """As everywhere, and always for a role that row security is in force for as well."""
+    async with opened(request, tmp_path) as found:
+        yield found
 
 
 async def test_the_first_claim_runs_and_is_on_record_with_its_fence(once: Once) -> None:

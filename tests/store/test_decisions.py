@@ -148,17 +148,19 @@ class Counting:
         self.writes = 0
         self.refuses = False
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
-        return await self._inner.read(work)
+    async def read(self, work: Callable[[Connection], T], *, tenant: str = "") -> T:
+        return await self._inner.read(work, tenant=tenant)
 
-    async def ask(self, question: str, values: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
-        return await self._inner.ask(question, values)
+    async def ask(
+        self, question: str, values: tuple[str, ...] = (), *, tenant: str = ""
+    ) -> Sequence[Sequence[Any]]:
+        return await self._inner.ask(question, values, tenant=tenant)
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
+    async def write(self, work: Callable[[Connection], T], *, tenant: str = "") -> T:
         self.writes += 1
         if self.refuses:
             raise StoreUnavailable("refused")
-        return await self._inner.write(work)
+        return await self._inner.write(work, tenant=tenant)
 
     async def close(self) -> None:
         await self._inner.close()

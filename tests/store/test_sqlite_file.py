@@ -15,9 +15,9 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from tests.store.entries import entry
-from toolgate.bootstrap import connect
 from toolgate.errors import StoreMismatch, StoreUnavailable
 from toolgate.settings.settings import Settings, Store
+from toolgate.storage import connect
 from toolgate.store import sqlite
 from toolgate.store.database import Database
 from toolgate.store.journal import TableJournal

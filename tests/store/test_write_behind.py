@@ -41,17 +41,19 @@ class Unlucky:
         self.lost = 0
         self.refused = 0
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
-        return await self._inner.read(work)
+    async def read(self, work: Callable[[Connection], T], *, tenant: str = "") -> T:
+        return await self._inner.read(work, tenant=tenant)
 
-    async def ask(self, question: str, values: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
-        return await self._inner.ask(question, values)
+    async def ask(
+        self, question: str, values: tuple[str, ...] = (), *, tenant: str = ""
+    ) -> Sequence[Sequence[Any]]:
+        return await self._inner.ask(question, values, tenant=tenant)
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
+    async def write(self, work: Callable[[Connection], T], *, tenant: str = "") -> T:
         if self.refused:
             self.refused -= 1
             raise StoreUnavailable("refused")
-        done = await self._inner.write(work)
+        done = await self._inner.write(work, tenant=tenant)
         if self.lost:
             self.lost -= 1
             raise StoreUnavailable("written, but the connection broke before the answer")

@@ -117,7 +117,7 @@ async def _failures(gate: Toolgate) -> dict[str, Any]:
     assert not (await gate.call("read_file", missing, caller=ME)).ok
     await told(gate, "write_file", path="missing.txt", content="here")
     await told(gate, "read_file", path="missing.txt")
-    return await told(gate, "export_reasoning_canvas", graph_type="failure")
+    return await told(gate, "export_reasoning_canvas", graph_type="failure", path="failure.canvas")
 
 
 async def test_failures_are_drawn_with_what_followed(gate: Toolgate, tmp_path: Path) -> None:
@@ -161,6 +161,24 @@ async def test_an_export_is_taken_back(gate: Toolgate, tmp_path: Path) -> None:
     assert (tmp_path / "files" / "drawings" / "deep" / "one.canvas").exists()
     await gate.undo(caller=ME, call_id=output.call_id)
     assert not (tmp_path / "files" / "drawings").exists()
+
+
+async def test_a_canvas_is_in_no_file_that_others_read_unless_one_is_asked_for(
+    gate: Toolgate, tmp_path: Path
+) -> None:
+    await told(gate, "canvas_append", session_id="s", pane="hypothesis", content="a secret")
+    output = await gate.call("export_reasoning_canvas", {}, caller=ME)
+    assert (output.data["path"], "a secret" in str(output.data["canvas"])) == (None, True)
+    assert list((tmp_path / "files").iterdir()) == []
+    [kept] = (await told(gate, "list_canvases"))["canvases"]
+    assert kept["path"] is None
+    await gate.undo(caller=ME, call_id=output.call_id)
+    # The positive control: who asks for a file gets one, which all tenants share.
+    await told(gate, "export_reasoning_canvas", path="plan.canvas")
+    seen = await told(gate, "read_file", OTHERS[2], path="plan.canvas")
+    assert "a secret" in seen["text"]
+    [kept] = (await told(gate, "list_canvases"))["canvases"]
+    assert kept["path"] == "plan.canvas"
 
 
 @given(before=_NODES, after=_NODES)

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from tests.tools.around.code import MARK, git, hostile
-from toolgate import Caller, Toolgate
+from toolgate import Caller, Toolgate, premises
 from toolgate.errors import ProviderUnavailable, ToolError
 from toolgate.sandbox.sandbox import Ended, Finished
 from toolgate.settings.settings import Settings
-from toolgate.tools.code import run_shell
 from toolgate.tools.code.execution import LENGTH, reported
 from toolgate.tools.code.interpreter import own_code
 from toolgate.tools.code.ruff import checked
 from toolgate.tools.code.script import script
+from toolgate.tools.means import Means
 
 pytestmark = pytest.mark.req("T1", "T2", "T3")
 ME = Caller(tenant="acme", agent="clerk")
@@ -85,33 +85,56 @@ async def test_a_shell_line_does_not_change_our_own_code(
     ours = tmp_path / "files" / "site-packages"
     ours.mkdir(parents=True)
     line = {"command": "echo x > site-packages/toolgate.py; echo x > beside.txt"}
-    monkeypatch.setattr(run_shell, "own_code", lambda: (str(ours),))
+    monkeypatch.setattr(premises, "own_code", lambda: (str(ours),))
     async with Toolgate.open(settings(tmp_path)) as gate:
         held = await gate.call("run_shell", line, caller=ME)
         assert "Read-only" in held.data["stderr"]
         assert not (ours / "toolgate.py").exists()
         assert (tmp_path / "files" / "beside.txt").exists()
-        monkeypatch.setattr(run_shell, "own_code", lambda: ())
+    monkeypatch.setattr(premises, "own_code", lambda: ())
+    async with Toolgate.open(settings(tmp_path)) as gate:
         free = await gate.call("run_shell", line, caller=ME)
         assert free.data["exit_code"] == 0
         assert (ours / "toolgate.py").exists()
 
 
-async def test_settings_are_not_changed_by_a_shell_line_in_their_folder(tmp_path: Path) -> None:
-    (tmp_path / "toolgate.toml").write_text("")
-    (tmp_path / "tools").mkdir()
+async def test_a_shell_line_in_a_root_around_the_house_finds_nothing_of_it(tmp_path: Path) -> None:
+    home = tmp_path / "house"
+    (home / "tools").mkdir(parents=True)
+    (home / "toolgate.toml").write_text("[tools]\n")
     (tmp_path / "free").mkdir()
-    open_house = settings(tmp_path, tools={"roots": ["."]})
+    open_house = settings(home, tools={"roots": [".."]})
     async with Toolgate.open(open_house) as gate:
-        line = "echo x >> toolgate.toml; echo x > tools/new.yaml; ls -A .toolgate; echo x > free/a"
+        line = "ls -A house; echo x > house/new; echo x > house/tools/new.yaml; echo x > free/a"
         output = await gate.call("run_shell", {"command": line}, caller=ME)
         assert output.data["stdout"] == ""
         assert (tmp_path / "free" / "a").exists()
-        assert (tmp_path / "toolgate.toml").read_text() == ""
-        assert not list((tmp_path / "tools").iterdir())
-        inside = await gate.call("run_shell", {"command": "ls", "folder": "tools"}, caller=ME)
+        assert sorted(path.name for path in home.iterdir()) == [
+            ".toolgate", "files", "toolgate.toml", "tools",
+        ]  # fmt: skip
+        assert not list((home / "tools").iterdir())
+        inside = await gate.call("run_shell", {"command": "ls", "folder": "house"}, caller=ME)
         assert inside.error is not None
-        assert "toolgate's own files" in inside.error.message
+        assert "kept by toolgate" in inside.error.message
+        tested = await gate.call("run_tests", {"folder": "free"}, caller=ME)
+        assert tested.data["outcome"] == "no_tests"
+
+
+async def test_what_plugins_keep_is_not_in_a_shell_lines_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "files" / "data"
+    data.mkdir(parents=True)
+    (data / "key").write_text("a secret")
+    given = settings(tmp_path, plugins={"data": "files/data"})
+    async with Toolgate.open(given) as gate:
+        output = await gate.call("run_shell", {"command": "cat data/key; ls"}, caller=ME)
+        assert output.data["stdout"] == "data\n"
+    # The guard-off control.
+    monkeypatch.setattr(Means, "unseen", ())
+    async with Toolgate.open(given) as gate:
+        output = await gate.call("run_shell", {"command": "cat data/key"}, caller=ME)
+        assert output.data["stdout"] == "a secret"
 
 
 async def test_another_python_is_used_where_the_settings_name_one(tmp_path: Path) -> None:

@@ -24,10 +24,10 @@ def test_our_own_code_is_where_this_python_finds_it() -> None:
 async def test_our_own_code_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_ours: bool
 ) -> None:
-    own = tmp_path / "own"
-    own.mkdir()
-    monkeypatch.setattr("toolgate.furnishing.own_code", lambda: (str(own),) if is_ours else ())
-    tools = Tools(roots=(str(tmp_path),), builtin=("write_file", "restore_file"))
+    own = tmp_path / "files" / "own"
+    own.mkdir(parents=True)
+    monkeypatch.setattr("toolgate.premises.own_code", lambda: (str(own),) if is_ours else ())
+    tools = Tools(builtin=("write_file", "restore_file"))
     settings = Settings(root=tmp_path, tools=tools, approvals=Approvals(mode="never"))
     async with Toolgate.open(settings) as gate:
         beside = await gate.call("write_file", {"path": "a.txt", "content": "x"}, caller=ME)

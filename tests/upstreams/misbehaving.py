@@ -261,6 +261,12 @@ class Server:
         # Our answers to what it asks are taken once this is set.
         self.takes = asyncio.Event()
         self.takes.set()
+        # How it says that there is no such stream, and whether it begins no session.
+        self.no_stream = 405
+        self.refuses = False
+        # Sessions begin once this is set.
+        self.begins = asyncio.Event()
+        self.begins.set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: Writer) -> None:
         with suppress(OSError, asyncio.IncompleteReadError):
@@ -282,10 +288,14 @@ class Server:
         if verb == "POST" and "method" not in said:
             await self.takes.wait()
         if verb != "POST":
-            writer.write(plain(b"", 405 if verb == "GET" else 200))
+            writer.write(plain(b"", self.no_stream if verb == "GET" else 200))
             return True
         method = said.get("method")
         if method == "initialize":
+            await self.begins.wait()
+            if self.refuses:
+                writer.write(plain(b"", 500))
+                return True
             session = f"s{len(self.heard)}"
             self.sessions.add(session)
             writer.write(plain(result(said["id"], WELCOME), more=f"Mcp-Session-Id: {session}\r\n"))

@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 
 from tests.house import until
 from tests.upstreams.bare import address
 from tests.upstreams.misbehaving import Server, Writer, event, note, result, serving, text
-from toolgate.errors import ProviderUnavailable
+from toolgate.errors import ProviderUnavailable, ToolgateError
 from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
+from toolgate.upstreams.failures import BegunAnew
 from toolgate.upstreams.upstream import Kind
 
 
@@ -50,11 +52,89 @@ async def test_a_session_that_expired_is_begun_anew_once_for_all_who_wait(
         upstream = address(server.port, client)
         await upstream.open()
         server.sessions.clear()
-        calls = [upstream.call("ok", {}, seconds=5) for _ in range(8)]
-        results = await asyncio.gather(*calls)
-        assert [one["content"][0]["text"] for one in results] == ["ok"] * 8
+        server.begins.clear()
+
+        def calling() -> "asyncio.Future[list[Any]]":
+            calls = [upstream.call("ok", {}, seconds=5) for _ in range(4)]
+            return asyncio.gather(*calls, return_exceptions=True)
+
+        early, listing = calling(), asyncio.create_task(upstream.listed(Kind.TOOLS))
+        await until(lambda: methods(server).count("initialize") == 2)
+        # The new session has not begun yet: who comes now waits for it, and is not sent without.
+        later, sent = calling(), len(server.heard)
+        server.begins.set()
+        found = [*await early, *await later]
+        # It may be another server now. Whoever calls looks at its tools first.
+        assert [type(one) for one in found] == [BegunAnew] * 8
+        assert all(
+            "mcp-session-id" in head for _, said, head in server.heard[sent:] if "id" in said
+        )
+        # What asks for no tool has its answer.
+        assert len(await listing) == 1
+        assert [one["content"][0]["text"] for one in await calling()] == ["ok"] * 4
         assert methods(server).count("initialize") == 2
         await upstream.close()
+
+
+@pytest.mark.req("P2")
+async def test_a_session_that_cannot_be_begun_anew_ends_the_connection(
+    client: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolgate.upstreams.keeper._FIRST_PAUSE", 0.01)
+    async with serving() as server:
+        upstream = address(server.port, client)
+        await upstream.open()
+        server.refuses = True
+        server.sessions.clear()
+        with pytest.raises(ToolgateError):
+            await upstream.call("ok", {}, seconds=5)
+        server.refuses = False
+        await until(lambda: bool(server.sessions) and not upstream.problem)
+        assert await upstream.call("ok", {}, seconds=5)
+        await upstream.close()
+
+
+@pytest.mark.req("P2")
+async def test_a_server_whose_sessions_have_no_stream_is_begun_once(client: HttpClient) -> None:
+    async with serving() as server:
+        server.no_stream = 404
+        upstream = address(server.port, client)
+        await upstream.open()
+        await until(lambda: "GET" in methods(server))
+        for _ in range(20):
+            await upstream.call("ok", {}, seconds=5)
+        assert (methods(server).count("initialize"), methods(server).count("GET")) == (1, 1)
+        await upstream.close()
+
+
+@pytest.mark.req("P2")
+@pytest.mark.parametrize("said", ["", "retry: 0\n\n"])
+async def test_a_stream_that_ends_at_once_is_not_asked_for_without_a_pause(
+    client: HttpClient, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    pauses: list[float] = []
+    real = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await real(0)
+
+    async def over(writer: Writer) -> None:
+        writer.write(said.encode())
+        await writer.drain()
+
+    async with serving() as server:
+        server.stream = over
+        upstream = address(server.port, client)
+        monkeypatch.setattr("toolgate.upstreams.hearing.asyncio.sleep", sleep)
+        await upstream.open()
+        await until(lambda: methods(server).count("GET") > 8)
+        monkeypatch.undo()
+        await upstream.close()
+    waits = [one for one in pauses if one >= 0.5]
+    assert len(waits) >= methods(server).count("GET") - 2
+    # They grow, whatever the server says.
+    assert max(waits) > 2
 
 
 @pytest.mark.req("P2")

@@ -8,12 +8,12 @@ from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from toolgate import clock
-from toolgate.bootstrap import connect
 from toolgate.cli.finding import Finding
 from toolgate.errors import StoreError
 from toolgate.sandbox.choosing import chosen
 from toolgate.server.limits import MAX_CONCURRENT
 from toolgate.settings.settings import Settings
+from toolgate.storage import connect, row_security
 
 _SECONDS = 3.0
 # Besides connections of clients a process has its store, its log and its libraries open.
@@ -32,7 +32,7 @@ async def around(
     """
     found = [_open_files(), _disk(settings), await _sandbox(settings, programs)]
     if not is_new:
-        found.append(await _clock(settings))
+        found += await _store(settings)
     return [*found, *[one async for one in _addresses(settings)]]
 
 
@@ -75,19 +75,22 @@ def _disk(settings: Settings) -> Finding:
     return Finding("disk", True, f"{free / 1e9:,.1f} GB are free")
 
 
-async def _clock(settings: Settings) -> Finding:
+async def _store(settings: Settings) -> list[Finding]:
+    """Its clock, and who keeps tenants apart in it."""
     if settings.store.url.startswith("sqlite:"):
-        return Finding("clock", True, "the store goes by this machine's")
+        return [Finding("clock", True, "the store goes by this machine's")]
     database = connect(settings)
     try:
         before = clock.unix_ns()
         rows = await database.ask("SELECT (extract(epoch FROM clock_timestamp()) * 1e6)::bigint")
         middle = (before + clock.unix_ns()) / 2e9
+        walled = await row_security(settings, database)
     except StoreError as error:
-        return Finding("clock", False, error.message)
+        return [Finding("clock", False, error.message)]
     finally:
         await database.close()
-    return skew((int(rows[0][0]) / 1e6) - middle, "the store's server")
+    apart = int(rows[0][0]) / 1e6 - middle
+    return [skew(apart, "the store's server"), Finding("tenants", *walled)]
 
 
 def skew(seconds: float, whose: str) -> Finding:

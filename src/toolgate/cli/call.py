@@ -125,7 +125,7 @@ def call(
         return _output(await server.ask("POST", "call", body=body), alone)
 
     try:
-        output = with_gate(place, work, far, json=json)
+        output = with_gate(place, work, far, json=json, works=True)
     except KeyboardInterrupt:
         told = _FAR if place.is_far else _how_it_stands(begun)
         raise interrupted(told, json=json) from None
@@ -172,6 +172,9 @@ def _what_to_do(output: Output, caller: Caller) -> list[str]:
     if output.status == "pending_approval" and output.error is not None:
         where = output.error.details.get("where", {})
         return [f"To look at it: {_look(where)}", f"To agree: {where['command']}"] if where else []
+    if output.status == "queued":
+        of = [output.call_id, *options_of(Caller(tenant=caller.tenant, agent=AGENT))]
+        return [f"How it stands: toolgate ledger show {shlex.join(of)}"]
     if output.status == "unknown":
         of = [output.call_id, *options_of(Caller(tenant=caller.tenant, agent=AGENT))]
         return [f"What is on record of it: toolgate ledger show {shlex.join(of)}"]

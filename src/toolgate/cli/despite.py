@@ -35,7 +35,7 @@ async def open_despite(
     while True:
         try:
             gate = await stack.enter_async_context(
-                Toolgate.open(settings, servers=False, scheduled=False)
+                Toolgate.open(settings, servers=False, scheduled=False, queued=False)
             )
         except CatalogError as error:
             if definitions or not (settings.tools.files or settings.tools.urls):

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import typer
 
-from toolgate.bootstrap import Toolgate, store_state
+from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.catalog.plugins import SOURCE as PLUGIN
 from toolgate.cli import log, show
@@ -22,7 +22,8 @@ from toolgate.cli.far import KeyFile, Place, Url
 from toolgate.cli.finding import Finding, of_engine, of_plugin, of_server, of_sources
 from toolgate.cli.session import AGENT, TENANT, Config, Json, load
 from toolgate.errors import CallRefused, ToolgateError
-from toolgate.settings.settings import Settings
+from toolgate.settings.settings import Settings, Store
+from toolgate.storage import store_state
 from toolgate.upstreams.review import SOURCE
 
 app = typer.Typer(add_completion=False, help="Check every part and say what to do.")
@@ -81,8 +82,7 @@ async def _opened(settings: Settings) -> list[Finding]:
     store = _LEFT_ALONE.get(await store_state(settings), "")
     if store:
         # All but the store can be looked at all the same.
-        memory = settings.store.model_copy(update={"url": "sqlite:///:memory:"})
-        settings = settings.model_copy(update={"store": memory})
+        settings = settings.model_copy(update={"store": Store(url="sqlite:///:memory:")})
     async with AsyncExitStack() as stack:
         gate, problems = await open_despite(settings, stack)
         world = gate.tenancy.world

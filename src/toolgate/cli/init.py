@@ -9,6 +9,7 @@ import typer
 
 from toolgate.cli import show
 from toolgate.cli.session import Json, usage
+from toolgate.settings.settings import FOLDER
 
 app = typer.Typer(
     add_completion=False, help="Write a toolgate.toml, an example tool and a policy here."
@@ -40,6 +41,7 @@ SETTINGS = """\
 # urls = []                 # endpoints that answer with a tool file
 # builtin = ["*"]           # which built-in tools there are
 # plugins = ["plugins"]     # folders that plugins are in; make one: toolgate plugins new NAME
+# roots = ["files"]         # folders that tools may read and write files in
 
 [toolbox]
 # default_timeout = 30      # seconds a call may take
@@ -117,15 +119,21 @@ CASES = """\
   why: guests may only use tools that change nothing
 """
 
+NOTE = """\
+What is in this folder tools may read and write: read_file, write_file, list_directory and others.
+Other folders are named in toolgate.toml: [tools] roots.
+"""
+
 FILES = {
     "toolgate.toml": SETTINGS,
     "tools/example.yaml": TOOL_FILE,
     "my_tools.py": MODULE,
     "policies/example.rego": POLICY,
     "policies/example_cases.yaml": CASES,
+    f"{FOLDER}/README.md": NOTE,
 }
 _ARGS = '{"text": "one two three"}'
-_FOLDERS = ("tools", "policies")
+_FOLDERS = ("tools", "policies", FOLDER)
 
 
 @app.command()

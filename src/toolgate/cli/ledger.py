@@ -12,7 +12,6 @@ from toolgate.cli.administer import administer
 from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import login
 from toolgate.cli.session import TENANT, Config, Json, Tenant, usage, with_gate
-from toolgate.errors import CallNotFound
 from toolgate.executor.aftercare import shown
 from toolgate.ledger.ledger import Which
 from toolgate.ledger.state import State
@@ -126,13 +125,10 @@ def show_(
     """All that is on record of one call, and of those that ran it again or took it back."""
 
     async def work(gate: Toolgate) -> dict[str, Any]:
-        entry = await gate.journal.find(tenant, call_id)
-        if entry is None:
-            raise CallNotFound(call_id)
-        linked = await gate.ledger.search(
-            Which(tenant=tenant, of=call_id, since_ns=entry.started_ns)
-        )
-        return shown.whole(entry) | {"linked": [shown.summary(one) for one in linked]}
+        call = await gate.find(tenant, call_id)
+        since_ns = 0 if call.entry is None else call.entry.started_ns
+        linked = await gate.ledger.search(Which(tenant=tenant, of=call_id, since_ns=since_ns))
+        return call.shown() | {"linked": [shown.summary(one) for one in linked]}
 
     async def far(server: Server) -> dict[str, Any]:
         return await server.get("calls", call_id, tenant=tenant)
@@ -144,7 +140,7 @@ def show_(
     row["started"] = show.moment(row["started_ns"])
     for name in ("call_id", "tool", "effect", "state", "started", "agent", "user", "turn_group"):
         show.field(name, row.get(name, ""))
-    for name in ("args", "output", "undo", "error"):
+    for name in ("args", "output", "undo", "error", "queue"):
         if row.get(name) is not None:
             show.field(name, orjson.dumps(row[name]).decode())
     for one in row["linked"]:

@@ -50,6 +50,7 @@ class Entry(NamedTuple):
 COMMANDS: Mapping[str, Entry] = {
     "init": Entry("toolgate.cli.init", "Write a toolgate.toml, an example tool and a policy here."),
     "serve": Entry("toolgate.cli.serve", "Start the server."),
+    "worker": Entry("toolgate.cli.worker", "Run queued calls, without doors."),
     "stdio": Entry("toolgate.cli.stdio", "Serve MCP on standard input and output."),
     "tools": Entry("toolgate.cli.tools", "List, show, switch and export tools."),
     "servers": Entry("toolgate.cli.servers", "MCP servers whose tools are offered here."),
@@ -68,7 +69,9 @@ COMMANDS: Mapping[str, Entry] = {
     "keys": Entry("toolgate.cli.keys", "Make, list and revoke keys."),
     "call": Entry("toolgate.cli.call", "Call a tool."),
     "ledger": Entry("toolgate.cli.ledger", "Show, take back and settle what agents did."),
+    "queue": Entry("toolgate.cli.queue", "Calls that wait for a worker, and dead ones."),
     "explain": Entry("toolgate.cli.explain", "Say why an agent may, or may not, call a tool."),
+    "migrate": Entry("toolgate.cli.migrate", "Make or upgrade the tables of the store."),
     "doctor": Entry("toolgate.cli.doctor", "Check every part and say what to do."),
 }
 

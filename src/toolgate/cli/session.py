@@ -43,12 +43,16 @@ def with_gate(
     far: Far[T] | None = None,
     *,
     json: bool,
+    works: bool = False,
 ) -> T:
-    """Open the local store, or ask the server; end with a sentence when it cannot be done."""
+    """Open the local store, or ask the server; end with a sentence when it cannot be done.
+
+    `works`: whether queued calls are run meanwhile: one that is made here needs somebody.
+    """
 
     async def run() -> T:
-        # One command is not there for what others have scheduled.
-        async with Toolgate.open(load(place.config), scheduled=False) as gate:
+        # One command is not there for what others have scheduled or queued.
+        async with Toolgate.open(load(place.config), scheduled=False, queued=works) as gate:
             return await work(gate)
 
     return at_place(place, run, far, json=json)

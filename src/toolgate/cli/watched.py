@@ -2,9 +2,10 @@
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from toolgate.premises import roots_of
 from toolgate.settings.settings import Settings
 
 # Size and time of each file; what is gone is not in it.
@@ -60,13 +61,15 @@ def _files(settings: Settings) -> Iterator[Path]:
     for path in policies.rglob("*") if policies.is_dir() else ():
         if path.suffix in _POLICIES:
             yield path
-    yield from _python(root)
+    yield from _python(root, roots_of(settings))
 
 
-def _python(folder: Path) -> Iterator[Path]:
-    for top, folders, files in os.walk(folder):
-        # Not what is hidden, nor the libraries of an environment.
-        folders[:] = [name for name in folders if _is_own(Path(top, name))]
+def _python(folder: Path, written: Collection[str]) -> Iterator[Path]:
+    for top, folders, files in os.walk(os.path.realpath(folder)):
+        # Not what is hidden, nor the libraries of an environment, nor what tools write.
+        folders[:] = [
+            name for name in folders if _is_own(Path(top, name)) and f"{top}/{name}" not in written
+        ]
         yield from (Path(top, name) for name in files if name.endswith(".py"))
 
 

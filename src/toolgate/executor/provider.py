@@ -15,7 +15,7 @@ from toolgate.errors import (
 from toolgate.spec.tool import ToolSpec
 
 # The kinds that toolgate itself brings.
-KINDS = frozenset({"builtin", "composio", "http", "mcp", "plugin", "python", "shell"})
+KINDS = frozenset({"builtin", "composio", "http", "mcp", "plugin", "python", "queue", "shell"})
 # What says that nothing was begun; any other refusal may come after the effect.
 NOT_BEGUN = (
     CircuitOpen,

@@ -45,6 +45,10 @@ class Answers:
         waiting.set_result(output)
         return True
 
+    def awaits(self, call_id: str) -> bool:
+        """Whether anybody here waits for it."""
+        return call_id in self._waiting
+
     @contextlib.contextmanager
     def expected(self, call_id: str) -> Any:
         """The answer, from before the call can be taken on."""
@@ -122,6 +126,8 @@ class Queued(Extension):
             call_id=call.id,
             tenant=call.caller.tenant,
             tool=call.spec.name,
+            agent=call.caller.agent,
+            user=call.caller.user,
             scope=owner_of(call.caller),
             order=order_of(call),
             message=written(request_of(call, expires_ns=expires_ns, trace=self._trace())),

@@ -10,7 +10,7 @@ from toolgate.net.addresses import Address, is_metadata, not_public
 from toolgate.net.errors import NotAllowed, NotSent
 from toolgate.net.location import Location, read
 from toolgate.net.place import Place, read_place
-from toolgate.net.resolver import Resolver
+from toolgate.net.resolver import SECONDS, Resolver
 
 _MOST_KEPT = 1_024
 _MOST_NAMED = 10_000
@@ -116,8 +116,10 @@ class Guard:
     async def _looked_up(self, host: str) -> tuple[Address, ...]:
         try:
             found = await self._resolver.addresses(host)
-        except (OSError, UnicodeError):
-            found = ()
+        except TimeoutError:
+            raise NotSent(
+                f"The name {host} was not found within {SECONDS:g} s. Nothing was sent."
+            ) from None
         if not found:
             raise NotSent(f"The host {host} cannot be found. Nothing was sent.")
         return found

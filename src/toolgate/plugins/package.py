@@ -74,9 +74,9 @@ def taken(root: Path) -> Package:
     before = stamp(root)
     files: dict[str, bytes] = {}
     left = MOST_BYTES
-    for path, _info in _files(root):
+    for path, info in _files(root):
         # A link is no file of its own: what it leads to is there under its own name.
-        raw = b"" if LINK in path else _read(root, path, left)
+        raw = b"" if stat.S_ISLNK(info.st_mode) else _read(root, path, left)
         left -= len(raw)
         files[path] = raw
     if stamp(root) != before:
@@ -124,21 +124,31 @@ def _walked(
         if count[0] > MOST_FILES:
             raise Refused(f"it has more than {MOST_FILES:,} files; keep data elsewhere")
         if stat.S_ISLNK(info.st_mode):
-            yield f"{path}{LINK}{_within(root, path)}", info
+            yield f"{_plain(path)}{LINK}{_plain(_within(root, path, left_out))}", info
             continue
-        _refuse(path, info)
+        _refuse(_plain(path), info)
         if stat.S_ISDIR(info.st_mode):
             yield from _walked(root, left_out, path, count)
         else:
             yield path, info
 
 
-def _within(root: Path, path: str) -> str:
-    """Where a link leads, if that is in the folder."""
+def _plain(path: str) -> str:
+    """A path that is not taken for a link."""
+    if LINK in path:
+        raise Refused(f"{shown(path)} is called as a link is shown; rename it")
+    return path
+
+
+def _within(root: Path, path: str, left_out: frozenset[str]) -> str:
+    """Where a link leads, if that is in the folder, and looked at."""
     home, place = os.path.realpath(root), os.path.realpath(root / path)
     if not place.startswith(f"{home}{os.sep}"):
         raise Refused(f"{shown(path)} is a link that leads outside; put the file itself there")
-    return os.path.relpath(place, home)
+    leads = os.path.relpath(place, home)
+    if not left_out.isdisjoint(Path(leads).parts):
+        raise Refused(f"{shown(path)} is a link to what nobody looks at; put the file itself there")
+    return leads
 
 
 def _refuse(path: str, info: os.stat_result) -> None:

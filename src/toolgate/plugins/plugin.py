@@ -5,6 +5,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,10 +16,11 @@ from toolgate.catalog.plugins import SOURCE
 from toolgate.errors import ToolgateError
 from toolgate.plugins import manifest as manifests
 from toolgate.plugins import modules, offer, portable, record
+from toolgate.plugins.copies import copied
 from toolgate.plugins.manifest import Manifest
 from toolgate.plugins.needs import missing
 from toolgate.plugins.package import Changing, Package, Refused, Stamp, stamp, taken
-from toolgate.plugins.portable import Found, Portable
+from toolgate.plugins.portable import Found, Places, Portable
 from toolgate.plugins.setup import Setup, read_setup
 from toolgate.providers.threads import NotBegun, Threads
 from toolgate.spec.tool import ToolSpec
@@ -174,7 +176,10 @@ class Plugin:
             await self._loaded(package, load)
             if version.portable is not None:
                 found = await asyncio.to_thread(
-                    portable.read_servers, package, self._made, version.setup.server_overrides
+                    portable.read_servers,
+                    package,
+                    partial(self._places, package),
+                    version.setup.server_overrides,
                 )
                 version = msgspec.structs.replace(version, found=found)
         except Refused as error:
@@ -243,9 +248,10 @@ class Plugin:
             modules.leave(code)
             raise
 
-    def _made(self) -> Path:
+    def _places(self, package: Package) -> Places:
+        """What was agreed to is what runs, also when a program is started anew much later."""
         self._data.mkdir(parents=True, exist_ok=True)
-        return self._data.resolve()
+        return Places(code=copied(package, self._data.parent), data=self._data.resolve())
 
     def _wait(self, specs: Sequence[ToolSpec]) -> None:
         what = "a newer version" if self.live else "it"

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -118,13 +118,20 @@ def skills(package: Package) -> list[str]:
     return sorted({one[1] for one in parts if one[0] == "skills" and one[2:] == ["SKILL.md"]})
 
 
+class Places(NamedTuple):
+    """For programs: where their code lies, as it was agreed to, and where they may keep things."""
+
+    code: Path
+    data: Path
+
+
 def read_servers(
-    package: Package, data: Callable[[], Path], overrides: Mapping[str, Mapping[str, Any]]
+    package: Package, places: Callable[[], Places], overrides: Mapping[str, Mapping[str, Any]]
 ) -> Found:
     """The servers of `mcp.json`, each by itself: one that is wrong keeps no other from being used.
 
-    `data`: where a program of the plugin may keep things. `overrides`: what the operator says of a
-    server, in the words of the settings: hosts, secrets_env, trust.
+    `places` are made where a program needs them. `overrides`: what the operator says of a server,
+    in the words of the settings: hosts, secrets_env, trust.
     """
     raw = package.files.get(SERVERS)
     if raw is None:
@@ -138,7 +145,7 @@ def read_servers(
     for own, entry in entries.items():
         name = server_name(package.root.name, own)
         try:
-            found[name] = _server(package, entry, data, overrides.get(own, {}))
+            found[name] = _server(package, entry, places, overrides.get(own, {}))
         except Refused as error:
             notes.append(f"server {own[:60]!r} of {SERVERS} is left out: {error}")
     unknown = sorted(set(overrides) - set(entries))
@@ -169,7 +176,7 @@ def _entries(value: Any) -> dict[str, Any]:
 
 
 def _server(
-    package: Package, entry: Any, data: Callable[[], Path], override: Mapping[str, Any]
+    package: Package, entry: Any, places: Callable[[], Places], override: Mapping[str, Any]
 ) -> McpServer:
     try:
         said: _Stdio | _Http | _Sse = msgspec.convert(entry, _Stdio | _Http | _Sse)
@@ -178,7 +185,7 @@ def _server(
     if isinstance(said, _Sse):
         raise Refused("it speaks HTTP+SSE, which is not spoken here")
     is_program = isinstance(said, _Stdio)
-    fields = _program(package, said, data()) if is_program else _address(said)
+    fields = _program(package, said, places()) if is_program else _address(said)
     try:
         return McpServer.model_validate(_overridden(fields, override))
     except ValidationError as error:
@@ -199,8 +206,8 @@ def _overridden(fields: dict[str, Any], said: Mapping[str, Any]) -> dict[str, An
     return found
 
 
-def _program(package: Package, said: _Stdio, data: Path) -> dict[str, Any]:
-    places = {_ROOT: str(package.root.resolve()), _DATA: str(data)}
+def _program(package: Package, said: _Stdio, given: Places) -> dict[str, Any]:
+    places = {_ROOT: str(given.code), _DATA: str(given.data)}
     if reserved := sorted({_ROOT, _DATA} & set(said.env)):
         raise Refused(f"its env sets {reserved[0]}, which is given to it")
     command = said.command

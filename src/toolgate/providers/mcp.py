@@ -17,7 +17,9 @@ from toolgate.errors import (
 from toolgate.executor.resilience.deadline import out_of_time
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
+from toolgate.text.values import are_too_many
 from toolgate.upstreams.claims import disowned
+from toolgate.upstreams.failures import BegunAnew
 from toolgate.upstreams.member import Member
 from toolgate.upstreams.upstream import Upstream
 
@@ -84,42 +86,52 @@ class McpProvider:
         member = self._members.get(bound.server)
         if member is None:
             raise ProviderUnavailable(f"The server of {spec.name!r} is gone. Nothing ran.")
-        if not member.is_checked:
-            await member.check()
-            if not member.is_checked:
-                raise ProviderUnavailable(
-                    f"The server of {spec.name!r} is away, or does not say what it has. Nothing "
-                    "ran. Try again in a moment."
-                )
-        if bound.tool in member.held:
-            raise UnsupportedProvider(
-                f"{spec.name!r} waits for an operator. Nothing ran. Do without it for now."
-            )
-        seconds = (call.until_ns - clock.monotonic_ns()) / 1e9
-        if seconds <= 0:
-            raise out_of_time(call)
         try:
-            if bound.method:
-                return await _requested(member.upstream, bound, call, seconds)
-            args, key = call.args, call.downstream_key
-            meta = {KEY: key} if key else None
-            if key and bound.argument:
-                args = {**args, bound.argument: key}
-            line = call.asked.line
-            result = await member.upstream.call(
-                bound.tool, args, seconds=seconds, line=line, meta=meta
-            )
-        except CallFailed as error:
-            _advise(bound, error)
-            raise
-        if result.get("isError") is True:
-            raise _failed(bound, result)
-        data = data_of(result)
-        if type(data) is str:
-            # A text alone names nothing.
-            return data
-        own = disowned(bound.server, result)
-        return data if own is result else data_of(own)
+            return await _ran(member, bound, call)
+        except BegunAnew:
+            # What it has now is compared with what was agreed to before it is called again.
+            return await _ran(member, bound, call)
+
+
+async def _ran(member: Member, bound: _Bound, call: Call) -> Any:
+    if not member.is_checked:
+        await _check(member, bound.spec)
+    if bound.tool in member.held:
+        raise UnsupportedProvider(
+            f"{bound.spec.name!r} waits for an operator. Nothing ran. Do without it for now."
+        )
+    seconds = (call.until_ns - clock.monotonic_ns()) / 1e9
+    if seconds <= 0:
+        raise out_of_time(call)
+    try:
+        if bound.method:
+            return await _requested(member.upstream, bound, call, seconds)
+        args, key = call.args, call.downstream_key
+        meta = {KEY: key} if key else None
+        if key and bound.argument:
+            args = {**args, bound.argument: key}
+        line = call.asked.line
+        result = await member.upstream.call(bound.tool, args, seconds=seconds, line=line, meta=meta)
+    except CallFailed as error:
+        _advise(bound, error)
+        raise
+    if result.get("isError") is True:
+        raise _failed(bound, result)
+    data = data_of(result)
+    if type(data) is str:
+        # A text alone names nothing.
+        return data
+    own = disowned(bound.server, result)
+    return data if own is result else data_of(own)
+
+
+async def _check(member: Member, spec: ToolSpec) -> None:
+    await member.check()
+    if not member.is_checked:
+        raise ProviderUnavailable(
+            f"The server of {spec.name!r} is away, or does not say what it has. Nothing "
+            "ran. Try again in a moment."
+        )
 
 
 async def _requested(upstream: Upstream, bound: _Bound, call: Call, seconds: float) -> Any:
@@ -157,6 +169,8 @@ def data_of(result: Mapping[str, Any]) -> Any:
 
 
 def _says(text: str, value: Any) -> bool:
+    if are_too_many(text.encode("utf-8", "replace")):
+        return False
     try:
         return orjson.loads(text) == value
     except orjson.JSONDecodeError:

@@ -16,7 +16,7 @@ from toolgate.spec.tool import ToolSpec
 log = logging.getLogger("toolgate")
 GROUP = "toolgate.providers"
 # What toolgate itself brings; no package takes their place.
-BUILT_IN = KINDS | {"queue"}
+BUILT_IN = KINDS
 # Definitions that come from this machine, and so from its operator.
 _LOCAL = frozenset({"file", "python"})
 Factory = Callable[[Mapping[str, str]], Provider]

@@ -76,8 +76,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """How a call from the queue ended. `output` is what every door answers with."""
+class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a call from the queue ended. `output` is what every door answers with.
+
+    `cut`: what it holds is too large for a message; its caller finds it by its id.
+    """
 
     version: int
     id: str
@@ -85,6 +88,23 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str
     output: Output
     ended_ms: int
+    cut: bool = False
+
+
+class Letter(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that no worker could run, or what was not even one: then it has no tool or tenant.
+
+    `message` is what was to be run, in base64; a part of it where it is very long.
+    """
+
+    version: int
+    id: str
+    tool: str
+    tenant: str
+    why: str
+    attempts: int
+    died_ms: int
+    message: bytes
 
 
 _encode = msgspec.json.Encoder().encode
@@ -128,7 +148,7 @@ def order_of(call: Call) -> str:
     return "" if call.turn is None else f"{tenant}/turn/{call.turn.group}"
 
 
-def written(message: Request | Result) -> bytes:
+def written(message: Request | Result | Letter) -> bytes:
     """As it goes over the wire."""
     try:
         raw = _encode(message)

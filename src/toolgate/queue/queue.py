@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -26,6 +26,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str
     tenant: str
     tool: str
+    agent: str
+    user: str
     scope: str
     order: str
     message: bytes
@@ -50,6 +52,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str
     tenant: str
     tool: str
+    agent: str
+    user: str
     scope: str
     stage: Stage
     attempts: int
@@ -77,6 +81,18 @@ class Depth(msgspec.Struct, frozen=True, kw_only=True):
     taken: int
     dead: int
     oldest_ns: int = 0
+
+
+class Dead(Protocol):
+    """Calls that no worker could run."""
+
+    async def page(self, tenant: str, *, before: str = "", most: int = 50) -> Sequence[Kept]:
+        """The newest first; of all tenants where none is named."""
+        ...
+
+    async def again(self, tenant: str, call_id: str, *, who: str, why: str) -> bool:
+        """It is due once more, as if for the first time; whether it was dead, and can be read."""
+        ...
 
 
 class Queue(Protocol):
@@ -125,3 +141,10 @@ class Queue(Protocol):
     async def depth(self) -> Depth:
         """How many there are, each counted up to a bound."""
         ...
+
+
+class Queues(NamedTuple):
+    """Both sides of it, for operators."""
+
+    calls: Queue
+    dead: Dead

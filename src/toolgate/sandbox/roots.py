@@ -71,8 +71,9 @@ def mounts(policy: Policy) -> tuple[Mount, ...]:
             root = max((each for each in given if is_below(mount.path, each)), key=len)
             source = real[root] + mount.path[len(root) :]
             shown[mount.path] = Mount(mount.shown, mount.path, source, is_given=True)
-    for path in _emptied(policy.hidden, real):
-        shown[path] = Mount(Shown.EMPTY, path)
+    for folder in _emptied(policy, real):
+        shown = {path: mount for path, mount in shown.items() if not is_below(path, folder)}
+        shown[folder] = Mount(Shown.EMPTY, folder)
     return tuple(sorted(shown.values(), key=lambda each: (each.path.count("/"), each.path)))
 
 
@@ -120,19 +121,26 @@ def _real(root: str, policy: Policy) -> str:
     return settled(root, {str(Path(path).parent) for path in files})
 
 
-def _emptied(hidden: Iterable[str], real: Mapping[str, str]) -> Iterator[str]:
+def _emptied(policy: Policy, real: Mapping[str, str]) -> Iterator[str]:
     """Where, inside, each of the hidden folders would be seen."""
-    for folder in set(map(os.path.realpath, hidden)):
+    folders = set(map(os.path.realpath, policy.hidden))
+    for folder in folders:
+        if any(is_below(folder, other) for other in folders - {folder}):
+            # It is gone with what it lies in.
+            continue
+        # An interpreter can be at home in what is hidden; it is shown all the same.
+        holds_agreed = any(is_below(source, folder) for source in policy.agreed.values())
         for root, source in real.items():
-            if is_below(source, folder):
+            if is_below(source, folder) and root not in policy.agreed:
                 raise RefusedRootError(f"{root} is toolgate's store; name a folder beside it")
             if not is_below(folder, source):
                 continue
-            if not Path(folder).is_dir():
-                # Nothing can be mounted on what is yet to be made, or is replaced by another file.
+            if holds_agreed or not Path(folder).is_dir():
+                # Nothing can be mounted on what is yet to be made, or is replaced by another file;
+                # nor in what is empty.
                 raise RefusedRootError(
-                    f"{root} holds toolgate's store, which has no folder of its own there; "
-                    "name a folder beside it"
+                    f"{root} holds toolgate's store, or what else it keeps to itself, and cannot "
+                    "be shown without it; name a folder beside it"
                 )
             yield root + folder[len(source) :]
 

@@ -9,6 +9,7 @@ from toolgate.executor.aftercare.report import Item
 from toolgate.gate.decision import Verdict
 from toolgate.ledger.approval import Kind, Standing
 from toolgate.ledger.state import State
+from toolgate.queue.queue import Stage
 from toolgate.spec.effect import Effect, SideEffect
 
 Unset = msgspec.UnsetType
@@ -191,6 +192,15 @@ class Call(Shape, kw_only=True):
     approval_id: str | Unset = UNSET
 
 
+class InQueue(Shape, kw_only=True):
+    """How a queued call stands there: how often it was taken, and until when it may wait."""
+
+    stage: Stage
+    attempts: int
+    queued_ns: int
+    expires_ns: int
+
+
 class WholeCall(Call, kw_only=True):
     """All that is on record of a call."""
 
@@ -203,6 +213,7 @@ class WholeCall(Call, kw_only=True):
     args: Any
     output: Any
     undo: dict[str, Any] | Unset = UNSET
+    queue: InQueue | Unset = UNSET
 
 
 class Calls(Page, kw_only=True):

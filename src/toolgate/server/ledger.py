@@ -7,13 +7,13 @@ from typing import Any
 
 from toolgate import clock
 from toolgate.errors import CallNotFound, InvalidRequest
-from toolgate.executor.aftercare import recalled, shown
+from toolgate.executor.aftercare import shown
+from toolgate.executor.aftercare.found import Found
 from toolgate.executor.people import presence
 from toolgate.executor.recording.claim import check_wait
-from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import owner_of
 from toolgate.ledger.ledger import Which
-from toolgate.ledger.state import OPEN, State
+from toolgate.ledger.state import State
 from toolgate.server.cursor import made, opened
 from toolgate.server.envelope import read_envelope
 from toolgate.server.hangup import listening
@@ -22,7 +22,6 @@ from toolgate.server.request import Request
 _MOST = 500
 # What another node does to a call is seen after so long.
 _LOOK_S = 0.5
-_UNDER_WAY = frozenset({State.RECEIVED, State.RESERVED, State.WAITING, *OPEN})
 _WHAT = ("call_id", "turn_group", "chain")
 _MOST_REASON = 2_000
 
@@ -47,39 +46,40 @@ async def show_call(request: Request) -> dict[str, Any]:
     """One of its own calls; one of another looks as if it were not there."""
     [call_id] = request.names
     wait_s = _wait(request)
-    entry = await _own(request, call_id)
-    if entry.state in _UNDER_WAY and wait_s:
-        entry = await _ended(request, entry, wait_s)
-    return shown.whole(entry)
+    call = await _own(request, call_id)
+    if call.is_open and wait_s:
+        call = await _ended(request, call, wait_s)
+    return call.shown()
 
 
-async def _own(request: Request, call_id: str) -> Entry:
-    entry = await request.gate.journal.find(request.caller.tenant, call_id)
-    if entry is None or not recalled.is_of(entry, request.caller):
+async def _own(request: Request, call_id: str) -> Found:
+    call = await request.gate.find(request.caller.tenant, call_id)
+    if not call.is_of(request.caller):
         raise CallNotFound(call_id)
-    return entry
+    return call
 
 
-async def _ended(request: Request, entry: Entry, wait_s: float) -> Entry:
+async def _ended(request: Request, call: Found, wait_s: float) -> Found:
     """The call once it is over, or as it is when the time is up or nobody waits any more.
 
     What happens here is heard of; what another node does is looked for.
     """
+    [call_id] = request.names
     until_ns = clock.monotonic_ns() + int(wait_s * 1e9)
-    news = request.gate.events(entry.tenant)
+    news = request.gate.events(request.caller.tenant)
     async with listening(request.receive):
-        while entry.state in _UNDER_WAY and not presence.has_left():
+        while call.is_open and not presence.has_left():
             left_s = (until_ns - clock.monotonic_ns()) / 1e9
             if left_s <= 0:
                 break
             with contextlib.suppress(TimeoutError, StopAsyncIteration):
                 async with asyncio.timeout(min(left_s, _LOOK_S)):
-                    while (await anext(news)).call_id != entry.call_id:
+                    while (await anext(news)).call_id != call_id:
                         pass
             # A key that was revoked meanwhile hears nothing of how it ended.
             await request.confirm()
-            entry = await _own(request, entry.call_id)
-    return entry
+            call = await _own(request, call_id)
+    return call
 
 
 def _wait(request: Request) -> float:

@@ -1,11 +1,12 @@
 """Calls that workers run, and what carries them there."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from toolgate.settings.part import Part, Seconds
+from toolgate.settings.part import Part, Seconds, Texts, Variable
 
 _BROKERS = re.compile(r"kafka(\+tls)?://[^/\s,@]+:\d+(,[^/\s,@]+:\d+)*")
 
@@ -23,14 +24,27 @@ class Sasl(Part):
     mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
         default="", description="How we say it; empty where they do not ask."
     )
-    username_env: str = Field(default="", description="The environment variable with our name.")
-    password_env: str = Field(default="", description="The one with our password.")
+    username_env: Variable = Field(
+        default="", description="The environment variable with our name."
+    )
+    password_env: Variable = Field(default="", description="The one with our password.")
 
     @model_validator(mode="after")
     def _says_who(self) -> Self:
         if self.mechanism and not (self.username_env and self.password_env):
             raise ValueError("mechanism needs username_env and password_env")
         return self
+
+
+class Producer(Part):
+    """Another system that may put calls into the queue, or answer those of `provider: queue`."""
+
+    secret_env: Variable = Field(
+        min_length=1, description="The environment variable that holds what it signs by."
+    )
+    tenants: Texts = Field(
+        strict=False, description="The tenants that it may speak for; `*` means all of them."
+    )
 
 
 class Topics(Part):
@@ -90,6 +104,13 @@ class Fleet(Part):
         strict=False,
         description="Seconds after which a call is due again whose worker is gone.",
     )
+    drain: Seconds = Field(
+        default=10,
+        ge=0,
+        le=3_600,
+        strict=False,
+        description="Seconds that queued calls get to finish once their worker is told to end.",
+    )
     waiting: int = Field(
         default=100_000, ge=1, le=10_000_000, description="The most calls that are queued."
     )
@@ -104,6 +125,10 @@ class Fleet(Part):
     )
     group: str = Field(default="toolgate", min_length=1, description="The workers' consumer group.")
     topics: Topics = Field(default_factory=Topics.model_construct)
+    producers: Mapping[str, Producer] = Field(
+        default_factory=dict,
+        description="Other systems that may put calls into the queue, by name.",
+    )
     sasl: Sasl = Field(default_factory=Sasl.model_construct)
     ca_file: str = Field(default="", description="Whom `kafka+tls` trusts; empty: the system's.")
     cert_file: str = Field(default="", description="Our own certificate, where they ask for it.")

@@ -27,6 +27,12 @@ def store_url(url: str) -> str:
     raise ValueError("write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME")
 
 
+def owner_url(url: str) -> str:
+    if not url or re.match(r"postgresql://.", url):
+        return url
+    raise ValueError("write postgresql://OWNER:PASSWORD@HOST/NAME; a file of SQLite has no owner")
+
+
 def http_url(url: str) -> str:
     if url and not _HTTP.match(url):
         raise ValueError("write an address such as https://HOST or http://HOST:PORT")

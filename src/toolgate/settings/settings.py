@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -19,7 +19,10 @@ from toolgate.settings.execution import (
 from toolgate.settings.fleet import Fleet
 from toolgate.settings.gate import Cache, Policy, Relations
 from toolgate.settings.outward import Net, OpenApis, Providers, Sandbox, Servers
-from toolgate.settings.part import Part, Seconds, Texts, http_url, origin, store_url
+from toolgate.settings.part import Part, Seconds, Texts, http_url, origin, owner_url, store_url
+
+# Beside the settings, made when a tool first needs it: what agents may read and write.
+FOLDER = "files"
 
 
 class Server(Part):
@@ -53,6 +56,16 @@ class Store(Part):
         default="sqlite:///.toolgate/toolgate.db",
         description="`sqlite:///PATH` or `postgresql://…`; one with a password by environment.",
     )
+    migrate_url: Annotated[str, AfterValidator(owner_url)] = Field(
+        default="",
+        description="The same database for the owner of its tables, who makes and upgrades them; "
+        "by environment. Empty: the role of `url` does.",
+    )
+    row_security: Literal["warn", "require"] = Field(
+        default="warn",
+        description="What to do on PostgreSQL where its row security is not in force: tell, or "
+        "refuse to start.",
+    )
 
 
 class Tools(Part):
@@ -84,10 +97,10 @@ class Tools(Part):
         description="Folders that plugins are in, each in a folder of its own.",
     )
     roots: Texts = Field(
-        default=(".",),
+        default=(FOLDER,),
         strict=False,
-        description="Folders that tools may read and write files in; what the settings, tools and "
-        "policies are written in cannot be written, and the store not even be read.",
+        description="Folders that tools may read and write files in. None of them is the folder of "
+        "the settings, or lies in what toolgate goes by: tools, policies, plugins, its own code.",
     )
     web: Web = Field(default_factory=Web, description="Tools that look things up.")
     code: Code = Field(default_factory=Code, description="Tools that run and check code.")
@@ -166,7 +179,7 @@ class Mcp(Part):
 
 
 class Settings(Part):
-    """Everything that can be set. `root` is what relative paths start from."""
+    """Everything that can be set. Relative paths start from `root`; `file` is what was read."""
 
     server: Server = Field(default_factory=Server.model_construct)
     auth: Auth = Field(default_factory=Auth.model_construct)
@@ -188,6 +201,7 @@ class Settings(Part):
     features: Features = Field(default_factory=Features.model_construct)
     telemetry: Telemetry = Field(default_factory=Telemetry.model_construct)
     root: Path = Field(default_factory=Path.cwd, exclude=True, strict=False)
+    file: Path | None = Field(default=None, exclude=True, strict=False)
 
     @model_validator(mode="after")
     def _outlives_the_queue(self) -> Self:

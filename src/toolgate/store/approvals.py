@@ -26,7 +26,7 @@ from toolgate.ledger.machine import Action
 from toolgate.ledger.state import State
 from toolgate.store import audit
 from toolgate.store.claiming import run_again
-from toolgate.store.database import Database
+from toolgate.store.database import HOUSE, Database
 from toolgate.store.moment import now_ns
 from toolgate.store.outbox import enqueue
 from toolgate.store.records import UNDECIDED, approvals
@@ -54,16 +54,16 @@ class TableApprovals:
             return self._requested(connection, wanted, intent, ttl_ns)
 
         try:
-            return await self._database.write(work)
+            return await self._database.write(work, tenant=wanted.tenant)
         except IntegrityError:
-            return await self._database.write(work)
+            return await self._database.write(work, tenant=wanted.tenant)
 
     async def stands(self, tenant: str, id_: str) -> Standing | None:
         """Two short columns of one row.
 
         By this process's clock, which is near the store's: a request has the last word.
         """
-        found = await self._database.ask(_STANDS, (storable(id_), storable(tenant)))
+        found = await self._database.ask(_STANDS, (storable(id_), storable(tenant)), tenant=tenant)
         if not found:
             return None
         state, expires_ns = Standing(found[0][0]), found[0][1]
@@ -79,7 +79,7 @@ class TableApprovals:
             found = _read(connection, *where, limit=1)
             return found[0] if found else None
 
-        return await self._database.read(work)
+        return await self._database.read(work, tenant=tenant or HOUSE)
 
     async def search(self, some: Some) -> Sequence[Approval]:
         """The newest first; what is over and not swept yet is shown as expired."""
@@ -102,7 +102,7 @@ class TableApprovals:
                 where.append(_stands(now).in_([one.value for one in some.states]))
             return _read(connection, *where, limit=some.limit)
 
-        return await self._database.read(work)
+        return await self._database.read(work, tenant=some.tenant or HOUSE)
 
     async def decide(
         self, approval: Approval, *, approved: bool, who: str, why: str
@@ -136,7 +136,7 @@ class TableApprovals:
             self._note(connection, decided, state.value, who, why, now)
             return decided
 
-        return await self._database.write(work)
+        return await self._database.write(work, tenant=approval.tenant)
 
     async def sweep(self) -> int:
         """A few at a time: nobody waits long for the writer in between."""
@@ -153,9 +153,9 @@ class TableApprovals:
             self._expire(connection, over, now)
             return len(over)
 
-        found = last = await self._database.write(work)
+        found = last = await self._database.write(work, tenant=HOUSE)
         while last == _AT_ONCE:
-            last = await self._database.write(work)
+            last = await self._database.write(work, tenant=HOUSE)
             found += last
         return found
 

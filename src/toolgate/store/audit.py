@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import orjson
@@ -143,9 +143,20 @@ def shown_hash(*shown: str) -> str:
     return sha256("\0".join(shown).encode())
 
 
+class Named(Protocol):
+    """A call, as far as the audit names it."""
+
+    @property
+    def call_id(self) -> str: ...
+    @property
+    def tool(self) -> str: ...
+    @property
+    def tenant(self) -> str: ...
+
+
 def note(
     connection: Connection,
-    entry: Entry,
+    entry: Named,
     at_ns: int,
     *,
     change: str,

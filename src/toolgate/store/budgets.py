@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from toolgate.ledger.budget import FULL, Balance, Drawn, Used, added, bounded, granted
 from toolgate.ledger.owner import Owner
-from toolgate.store.database import Database
+from toolgate.store.database import HOUSE, Database
 from toolgate.store.moment import now_ns
 from toolgate.store.records import budget_leases, budget_usage
 from toolgate.store.upsert import upsert
@@ -69,7 +69,7 @@ class TableBudgets:
                 )
             return Drawn(granted=amount, used=used, held=held)
 
-        return await self._database.write(work)
+        return await self._database.write(work, tenant=balance.tenant)
 
     async def write(self, balances: Sequence[Balance], *, over: bool = False) -> Mapping[str, int]:
         """All in one transaction, in the order of their ids: nobody waits for each other."""
@@ -82,7 +82,7 @@ class TableBudgets:
             rows = connection.execute(sa.select(_lease.id, _lease.spent).where(_lease.id.in_(ids)))
             return {id_: spent for id_, spent in rows}  # noqa: C416  a Row is no pair
 
-        return await self._database.write(work)
+        return await self._database.write(work, tenant=HOUSE)
 
     async def fold(self) -> int:
         """A few at a time."""
@@ -104,7 +104,7 @@ class TableBudgets:
                 _add(connection, tenant, metric, period, spent)
             return len(rows)
 
-        return await self._database.write(work)
+        return await self._database.write(work, tenant=HOUSE)
 
     async def usage(self, period: str, tenant: str = "") -> Mapping[tuple[str, str], Used]:
         """What is over and what is held, as of now."""
@@ -128,7 +128,7 @@ class TableBudgets:
                 found[who, metric] = Used(used=added(used, held.used), held=held.held)
             return found
 
-        return await self._database.read(work)
+        return await self._database.read(work, tenant=tenant or HOUSE)
 
     def _save(self, connection: Connection, balances: Sequence[Balance], lease_ns: int) -> None:
         drawn = [_row(one, self.holder, lease_ns, left=one.left) for one in balances]

@@ -53,7 +53,9 @@ class PostgresCalls:
                 new = msgspec.structs.replace(new, lease_ns=rows[0][0])
                 return Begun(new, Action.RUN)
         terms = Terms(self._owner, self._outbox, may_start, again, basis)
-        return await self._database.write(lambda connection: claim(connection, entry, terms))
+        return await self._database.write(
+            lambda connection: claim(connection, entry, terms), tenant=entry.tenant
+        )
 
     async def _claimed(self, new: Entry, basis: Basis | None) -> Ran:
         told = outbox_values(new, clock.unix_ns()) if self._outbox else None
@@ -93,7 +95,7 @@ class PostgresCalls:
     async def _ended_before(self, entry: Entry) -> Ended:
         """The answer to the first attempt was lost: nobody else has this fence."""
         found = await self._database.read(
-            lambda connection: by_id(connection, entry.tenant, entry.call_id)
+            lambda connection: by_id(connection, entry.tenant, entry.call_id), tenant=entry.tenant
         )
         if found is None or not is_ended(found, entry):
             return Ended(accepted=False)

@@ -150,7 +150,9 @@ class SqliteCalls:
     def _write(self, one: _Begin | _End) -> Awaitable[Any]:
         if isinstance(self._database, Sqlite):
             return self._database.write_together(_written, one)
-        return self._database.write(lambda connection: _only(_written(connection, [one])))
+        return self._database.write(
+            lambda connection: _only(_written(connection, [one])), tenant=one.entry.tenant
+        )
 
 
 def _only(answers: Sequence[Any]) -> Any:

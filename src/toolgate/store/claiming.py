@@ -23,6 +23,7 @@ from toolgate.store.records import tool_execution_log as log
 from toolgate.store.rows import COLUMNS, SUCCESS, entry_of, row_of
 from toolgate.store.text import storable
 from toolgate.store.told import tell, tell_event
+from toolgate.store.whose import whole
 from toolgate.tenancy.audit import ENDED
 
 # A key that was free is taken a moment later, and the other way round; not three times.
@@ -119,7 +120,10 @@ def _inserted(connection: Connection, entry: Entry, terms: Terms, now: int) -> B
     if found is not None:
         return _own(found, terms)
     taken = sa.select(log.c.call_id).where(log.c.call_id == storable(entry.call_id))
-    if connection.execute(taken).first() is not None:
+    with whole(connection):
+        # It may be another tenant's.
+        is_taken = connection.execute(taken).first() is not None
+    if is_taken:
         raise on_record_already(entry)
     return None
 

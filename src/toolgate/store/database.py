@@ -6,26 +6,33 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 from sqlalchemy import Connection
 
 T = TypeVar("T")
+# In the place of a tenant: the rows of all of them. No tenant can be called that.
+HOUSE = "*"
 
 
 class Database(Protocol):
     """A place for tables. Work is plain code on a connection and runs in one transaction.
 
+    `tenant`: whose rows are there for it; without one nobody's, only what belongs to no tenant. A
+    server that can (`store.row_security`) hides all others, whatever a statement asks for.
+
     Whatever goes wrong with the server itself is a `StoreUnavailable`.
     """
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[Connection], T], *, tenant: str = "") -> T:
         """Run work that only reads."""
         ...
 
-    async def ask(self, question: str, values: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
+    async def ask(
+        self, question: str, values: tuple[str, ...] = (), *, tenant: str = ""
+    ) -> Sequence[Sequence[Any]]:
         """The rows of one statement that only reads, as of now; `$1` stands for the first value.
 
         For what is asked at every call: nothing is built around the statement.
         """
         ...
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
+    async def write(self, work: Callable[[Connection], T], *, tenant: str = "") -> T:
         """Run work in a transaction; returns when it is durable."""
         ...
 
@@ -46,7 +53,8 @@ class Statements(Database, Protocol):
     """A database at the end of a wire, where one statement is one transaction and one way there."""
 
     async def run(self, statement: str, values: Sequence[Any]) -> Ran:
-        """One statement that writes; returns when it is durable.
+        """One statement that writes; returns when it is durable. It says itself whose rows it is
+        about (`store.whose.gate`).
 
         Only for one that may be sent twice: what it did the first time keeps it from doing it
         again, and whoever sends it can see that.

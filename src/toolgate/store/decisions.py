@@ -11,7 +11,7 @@ from toolgate.call import Action
 from toolgate.gate.decision import Decision
 from toolgate.store import audit
 from toolgate.store.behind import Behind
-from toolgate.store.database import Database
+from toolgate.store.database import HOUSE, Database
 from toolgate.store.prune import Prune
 from toolgate.store.tables import decisions as table
 from toolgate.store.text import storable
@@ -91,7 +91,7 @@ class TableDecisions:
         def work(connection: Connection) -> list[Decision]:
             return [_decision(row) for row in connection.execute(question).mappings()]
 
-        return await self._database.read(work)
+        return await self._database.read(work, tenant=tenant or HOUSE)
 
     async def _write(self, batch: list[Decision]) -> None:
         newest = {decision.id: decision for decision in batch}
@@ -103,7 +103,7 @@ class TableDecisions:
             audit.put(connection, _first_refused(connection, refused))
             upsert(connection, table, rows, change=("last_ns",))
 
-        await self._database.write(work)
+        await self._database.write(work, tenant=HOUSE)
         self._warned = False
         self._prune.soon()
 

@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from toolgate.errors import InvalidRequest
 from toolgate.store import audit, key_rows, revision, rules, servers, world
 from toolgate.store.changes import apply
-from toolgate.store.database import Database
+from toolgate.store.database import HOUSE, Database
 from toolgate.store.revision import bump
 from toolgate.tenancy.audit import Actor, Record
 from toolgate.tenancy.changes import Change
@@ -31,7 +31,9 @@ class TableDirectory:
 
     async def load(self, since: World | None = None) -> World:
         """The world in one transaction; of what `since` holds, only what changed is read."""
-        return await self._database.read(lambda connection: world.load(connection, since))
+        return await self._database.read(
+            lambda connection: world.load(connection, since), tenant=HOUSE
+        )
 
     async def put(self, changes: tuple[Change, ...], actor: Actor = UNSIGNED) -> None:
         """All of the changes and what is noted of them, or none."""
@@ -43,7 +45,7 @@ class TableDirectory:
             audit.write(connection, changes, actor)
 
         try:
-            await self._database.write(work)
+            await self._database.write(work, tenant=HOUSE)
         except IntegrityError:
             raise InvalidRequest(
                 "The change names a tenant or an agent that is not on record, or a key that is; "
@@ -55,7 +57,8 @@ class TableDirectory:
     ) -> Sequence[Record]:
         """What was changed, the newest first."""
         return await self._database.read(
-            lambda connection: audit.read(connection, tenant=tenant, limit=limit, before=before)
+            lambda connection: audit.read(connection, tenant=tenant, limit=limit, before=before),
+            tenant=tenant or HOUSE,
         )
 
     async def relations(
@@ -63,19 +66,21 @@ class TableDirectory:
     ) -> Sequence[Relation]:
         """A tenant's relations, in order."""
         return await self._database.read(
-            lambda connection: rules.read_relations(connection, tenant, limit, after)
+            lambda connection: rules.read_relations(connection, tenant, limit, after), tenant=tenant
         )
 
     async def definitions(self, server: str) -> Mapping[str, Mapping[str, Any]]:
         """What is agreed to of a server's tools."""
         return await self._database.read(
-            lambda connection: servers.read_definitions(connection, server)
+            lambda connection: servers.read_definitions(connection, server), tenant=HOUSE
         )
 
     async def note_uses(self, uses: Mapping[str, int]) -> None:
         """Of keys, by id, the moment of their last use."""
-        await self._database.write(lambda connection: key_rows.note_uses(connection, uses))
+        await self._database.write(
+            lambda connection: key_rows.note_uses(connection, uses), tenant=HOUSE
+        )
 
     async def uses(self) -> Mapping[str, int]:
         """When each key was last used, of those that were."""
-        return await self._database.read(key_rows.uses)
+        return await self._database.read(key_rows.uses, tenant=HOUSE)

@@ -10,7 +10,8 @@ from toolgate.store.records import WAITS, queue
 # Of so many tenants some are looked for at a time; the others come next.
 _MOST_TENANTS = 32
 _earlier = queue.alias()
-_is_first = sa.or_(
+# Of those that share an order, none before it is still open.
+is_first = sa.or_(
     queue.c.order_key == "",
     ~sa.exists().where(
         _earlier.c.order_key == queue.c.order_key,
@@ -90,7 +91,7 @@ def _first(connection: Connection, tenant: str, most: int, now_ns: int) -> list[
                 queue.c.state == "waiting",
                 queue.c.tenant_id == tenant,
                 queue.c.due_ns <= now_ns,
-                _is_first,
+                is_first,
             )
             .order_by(queue.c.id)
             .limit(most)

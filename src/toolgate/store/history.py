@@ -11,7 +11,7 @@ from toolgate.call import Caller, Turn
 from toolgate.ledger.history import KEEP_NS, LAST_CALLS, Past, session_of, told, turn_of
 from toolgate.ledger.state import State
 from toolgate.spec.document import sha256
-from toolgate.store.database import Database
+from toolgate.store.database import HOUSE, Database
 from toolgate.store.prune import Prune
 from toolgate.store.records import session_calls as table
 from toolgate.store.text import storable
@@ -34,9 +34,10 @@ class TableHistory:
 
     async def begin(self, past: Past) -> None:
         """Durable when this returns. A call that is there already stays as it is."""
+        tenant = _name(past.tenant)
         row = {
             "call_id": past.call_id,
-            "tenant_id": _name(past.tenant),
+            "tenant_id": tenant,
             "session_id": _name(past.session),
             "turn_group": _name(past.turn_group),
             "tool_name": storable(past.tool),
@@ -44,7 +45,9 @@ class TableHistory:
             "args": storable(orjson.dumps(dict(past.args)).decode()),
             "created_ns": past.created_ns,
         }
-        await self._database.write(lambda connection: upsert(connection, table, [row]))
+        await self._database.write(
+            lambda connection: upsert(connection, table, [row]), tenant=tenant
+        )
         self._prune.soon()
 
     async def end(self, call_id: str, state: State) -> None:
@@ -58,7 +61,7 @@ class TableHistory:
         def work(connection: Connection) -> None:
             connection.execute(over)
 
-        await self._database.write(work)
+        await self._database.write(work, tenant=HOUSE)
 
     async def forget(self, call_id: str) -> None:
         """Only what has started can be given up."""
@@ -69,7 +72,7 @@ class TableHistory:
         def work(connection: Connection) -> None:
             connection.execute(given_up)
 
-        await self._database.write(work)
+        await self._database.write(work, tenant=HOUSE)
 
     async def of(self, caller: Caller, turn: Turn | None) -> dict[str, Any]:
         """Both looked at in one moment."""
@@ -84,7 +87,7 @@ class TableHistory:
                 "turn": _TURN.ask(connection, tenant, group, since_ns),
             }
 
-        return await self._database.read(work)
+        return await self._database.read(work, tenant=tenant)
 
 
 class _Question:

@@ -21,7 +21,7 @@ from toolgate.spec.document import sha256
 from toolgate.store import pages
 from toolgate.store.behind import Behind
 from toolgate.store.calls_sqlite import SqliteCalls
-from toolgate.store.database import Database, Statements
+from toolgate.store.database import HOUSE, Database, Statements
 from toolgate.store.outage import closed
 from toolgate.store.records import tool_execution_log as log
 from toolgate.store.rows import COLUMNS, entries_of, entry_of
@@ -92,13 +92,15 @@ class TableJournal:
     async def find(self, tenant: str, call_id: str) -> Entry | None:
         """A row of its own, or a line on a page."""
         tenant, call_id = storable(tenant), storable(call_id)
-        rows = await self._database.ask(_FIND, (call_id, tenant))
+        rows = await self._database.ask(_FIND, (call_id, tenant), tenant=tenant)
         if rows:
             return entry_of(tuple(rows[0]))
         if not pages.may_hold(call_id):
             return None
         await self.drain()
-        return await self._database.read(lambda connection: pages.find(connection, tenant, call_id))
+        return await self._database.read(
+            lambda connection: pages.find(connection, tenant, call_id), tenant=tenant
+        )
 
     def note(self, entry: Entry | Read) -> None:
         """Keep it until the next write, a tenth of a second at the most."""
@@ -137,7 +139,7 @@ class TableJournal:
                 found.setdefault(decision, []).append(call_id)
             return found
 
-        return await self._database.read(work)
+        return await self._database.read(work, tenant=HOUSE)
 
     async def entries(self, tenant: str, *, limit: int = 50) -> Sequence[Entry]:
         """The newest first, those that still wait to be written included."""
@@ -150,10 +152,10 @@ class TableJournal:
             paged = pages.newest(connection, tenant, limit)
             return pages.newest_of([*_rows(connection, tenant, limit), *paged], limit)
 
-        return await self._database.read(work)
+        return await self._database.read(work, tenant=tenant)
 
     async def _write(self, batch: list[Entry | Read]) -> None:
-        await self._database.write(lambda connection: pages.write(connection, batch))
+        await self._database.write(lambda connection: pages.write(connection, batch), tenant=HOUSE)
 
 
 def _calls(database: Database, owner: Owner, *, outbox: bool) -> "PostgresCalls | SqliteCalls":

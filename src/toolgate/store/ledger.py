@@ -17,7 +17,7 @@ from toolgate.ledger.state import OPEN, State
 from toolgate.store import audit
 from toolgate.store.budgets import charge
 from toolgate.store.claiming import by_id, write
-from toolgate.store.database import Database
+from toolgate.store.database import HOUSE, Database
 from toolgate.store.lost import lost_rows, unsure_rows
 from toolgate.store.moment import now_ns
 from toolgate.store.records import tool_execution_log as log
@@ -44,13 +44,17 @@ class TableLedger:
 
     async def find(self, tenant: str, call_id: str) -> Entry | None:
         """One entry with a row of its own."""
-        return await self._database.read(lambda connection: by_id(connection, tenant, call_id))
+        return await self._database.read(
+            lambda connection: by_id(connection, tenant, call_id), tenant=tenant
+        )
 
     async def search(self, which: Which) -> Sequence[Entry]:
         """Those that began last come first; the cursor is a call's id."""
         if which.limit < 1:
             return []
-        return await self._database.read(lambda connection: _found(connection, which))
+        return await self._database.read(
+            lambda connection: _found(connection, which), tenant=which.tenant
+        )
 
     async def lost(
         self, limit: int, *, but: Collection[str] = (), busy: Collection[str] = ()
@@ -63,7 +67,7 @@ class TableLedger:
             )
             return entries_of(tuple(row) for row in rows)[: max(limit, 0)]
 
-        return await self._database.read(work)
+        return await self._database.read(work, tenant=HOUSE)
 
     async def unsure(self, limit: int, *, behind: Entry | None = None) -> Sequence[Entry]:
         """Of those whose end was seen last, that is seen to be missing."""
@@ -71,7 +75,8 @@ class TableLedger:
             return []
         asked = unsure_rows(behind).limit(limit)
         return await self._database.read(
-            lambda connection: entries_of(tuple(row) for row in connection.execute(asked))
+            lambda connection: entries_of(tuple(row) for row in connection.execute(asked)),
+            tenant=HOUSE,
         )
 
     async def take(self, entry: Entry) -> Begun:
@@ -90,7 +95,8 @@ class TableLedger:
             return begun if done else _not(found)
 
         asked_ns = clock.monotonic_ns()
-        return self._held(await self._database.write(work), asked_ns)
+        done = await self._database.write(work, tenant=entry.tenant)
+        return self._held(done, asked_ns)
 
     async def start(self, entry: Entry) -> bool:
         """From here on it may have happened."""
@@ -111,7 +117,8 @@ class TableLedger:
             return begun if done else _not(found)
 
         asked_ns = clock.monotonic_ns()
-        return self._held(await self._database.write(work), asked_ns)
+        done = await self._database.write(work, tenant=entry.tenant)
+        return self._held(done, asked_ns)
 
     async def undone(self, entry: Entry, *, done: bool, why: str = "") -> bool:
         """What failed can be tried again."""
@@ -132,7 +139,7 @@ class TableLedger:
             at_ns = now_ns(connection)
             audit.note(connection, entry, at_ns, change=change, details=details, who=who, why=why)
 
-        await self._database.write(work)
+        await self._database.write(work, tenant=entry.tenant)
 
     def let_go(self, entry: Entry) -> None:
         """It is not at it any more, whether it has said so or not."""
@@ -160,7 +167,7 @@ class TableLedger:
                 ).scalars()
             return renewed
 
-        renewed = await self._database.write(work) if running else []
+        renewed = await self._database.write(work, tenant=HOUSE) if running else []
         for call_id in renewed:
             # What has ended meanwhile does not come back.
             if call_id in self._owner.running:
@@ -180,7 +187,7 @@ class TableLedger:
             )
             return after is not None and self._put(connection, found, after, now, **told)
 
-        return await self._database.write(work)
+        return await self._database.write(work, tenant=entry.tenant)
 
     def _put(
         self,

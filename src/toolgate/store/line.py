@@ -1,4 +1,6 @@
-"""One connection to PostgreSQL. Who ends it in the middle of a statement leaves nothing behind."""
+"""One connection to PostgreSQL. Its transactions say whose they are as they begin, and who ends it
+in the middle of a statement leaves nothing behind.
+"""
 
 # asyncpg carries no complete types; strictness here would only be about it.
 # pyright: reportMissingSuperCall=false, reportUnknownMemberType=false
@@ -10,12 +12,24 @@ from typing import Any
 
 import asyncpg
 
+from toolgate.store.whose import beginning
+
+_BEGIN = "BEGIN"
 # What asks a server to stop a statement that nobody waits for, on a connection of its own.
 _asking: set[asyncio.Task[Any]] = set()
 
 
 class Line(asyncpg.Connection):
     """asyncpg's own, whose requests to stop a statement come to their end."""
+
+    # Whose rows the next transaction sees.
+    tenant = ""
+
+    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str:  # noqa: ASYNC109  the driver's
+        """The driver's own `BEGIN` comes by here, and takes the tenant along: one way for both."""
+        if self.tenant and query.startswith(_BEGIN):
+            query = beginning(query, self.tenant)
+        return await super().execute(query, *args, timeout=timeout)
 
     def terminate(self) -> None:
         """Close it now.

@@ -13,7 +13,8 @@ _HELP: Mapping[str, str] = {
     "InvalidCatalogNameError": "There is no database of that name on the server; create it.",
     "InvalidPasswordError": "The server refuses this user and password; correct them.",
     "InvalidAuthorizationSpecificationError": "The server does not let this user in; correct it.",
-    "InsufficientPrivilegeError": "This user may not do that; grant it, or use another user.",
+    "InsufficientPrivilegeError": "This user may not do that; grant it, or let the "
+    "owner of the tables upgrade them: toolgate migrate, with [store] migrate_url.",
     "gaierror": "The host in [store] url cannot be found; correct it.",
     "ConnectionRefusedError": "Nothing answers at that host and port; start the server.",
     "SSLCertVerificationError": "The server's certificate cannot be verified; correct its TLS.",

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from toolgate.call import Event
 from toolgate.ledger.events import MOST_WAITING, Waiting
-from toolgate.store.database import Database
+from toolgate.store.database import HOUSE, Database
 from toolgate.store.moment import now_ns
 from toolgate.store.records import outbox
 from toolgate.store.text import json_text, storable
@@ -57,14 +57,15 @@ class TableOutbox:
                 )
             return [Waiting(row.id, _decode(row.payload), row.attempts + 1) for row in rows]
 
-        return await self._database.write(work)
+        return await self._database.write(work, tenant=HOUSE)
 
     async def sent(self, numbers: Sequence[int]) -> None:
         """Its row is not needed any more."""
         await self._database.write(
             lambda connection: connection.execute(
                 outbox.delete().where(outbox.c.id.in_(list(numbers)))
-            )
+            ),
+            tenant=HOUSE,
         )
 
     async def later(self, number: int, seconds: float) -> None:
@@ -77,7 +78,7 @@ class TableOutbox:
                 .values(next_ns=now_ns(connection) + round(seconds * 1e9))
             )
 
-        await self._database.write(work)
+        await self._database.write(work, tenant=HOUSE)
 
     async def waiting(self) -> int:
         """Not beyond the bound: a table that is too long is not counted to its end."""
@@ -85,5 +86,6 @@ class TableOutbox:
         return await self._database.read(
             lambda connection: connection.execute(
                 sa.select(sa.func.count()).select_from(some)
-            ).scalar_one()
+            ).scalar_one(),
+            tenant=HOUSE,
         )

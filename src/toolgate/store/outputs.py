@@ -41,7 +41,8 @@ class TableOutputs:
             "created_ns": clock.unix_ns(),
         }
         await self._database.write(
-            lambda connection: upsert(connection, table, [row], change=("created_ns", "tool_name"))
+            lambda connection: upsert(connection, table, [row], change=("created_ns", "tool_name")),
+            tenant=blob.tenant,
         )
         self._prune.soon()
 
@@ -69,4 +70,4 @@ class TableOutputs:
             content, size, media_type, tool = found
             return Piece(content=bytes(content or b""), size=size, media_type=media_type, tool=tool)
 
-        return await self._database.read(work)
+        return await self._database.read(work, tenant=tenant)

@@ -17,6 +17,8 @@ from toolgate.store.lines import Lines
 from toolgate.store.metadata import on_postgres
 from toolgate.store.opening import Opening
 from toolgate.store.outage import closed, outage
+from toolgate.store.text import storable
+from toolgate.store.whose import NOBODY, within
 
 T = TypeVar("T")
 # A table is in the metadata once its module is loaded.
@@ -69,20 +71,24 @@ class Postgres:
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[Connection], T], *, tenant: str = "") -> T:
         """Work in a transaction that sees one moment and cannot write."""
         if self._closed:
             raise closed()
         try:
             async with self._snapshots.connect() as connection:
-                return await connection.run_sync(work)
+                return await connection.run_sync(_worked, work, tenant)
         except _AWAY as error:
             raise outage(error) from None
 
-    async def ask(self, question: str, values: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
+    async def ask(
+        self, question: str, values: tuple[str, ...] = (), *, tenant: str = ""
+    ) -> Sequence[Sequence[Any]]:
         """On a line of its own, in one round trip."""
         if self._closed:
             raise closed()
+        if tenant:
+            question, values = within(question, len(values) + 1), (*values, storable(tenant))
         try:
             return await self._lines.ask(question, values)
         except _AWAY as error:
@@ -97,14 +103,14 @@ class Postgres:
         except _AWAY as error:
             raise outage(error) from None
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
+    async def write(self, work: Callable[[Connection], T], *, tenant: str = "") -> T:
         """Work in a transaction of its own; done anew where the server took it back."""
         for time in range(1, _TIMES + 1):
             if self._closed:
                 raise closed()
             try:
                 async with self._engine.begin() as connection:
-                    return await connection.run_sync(work)
+                    return await connection.run_sync(_worked, work, tenant)
             except IntegrityError:
                 raise
             except _AWAY as error:
@@ -123,10 +129,17 @@ class Postgres:
         await settled(_GOODBYE_SECONDS)
 
 
+def _worked(connection: Connection, work: Callable[[Connection], T], tenant: str) -> T:
+    """The transaction begins with the first statement; its line knows by then whose it is."""
+    line = cast("Line", connection.connection.driver_connection)
+    line.tenant = storable(tenant)
+    return work(connection)
+
+
 async def _connected(url: str) -> Any:
     """The driver reads the url itself: it knows `sslmode` and all the others."""
     try:
-        return await _connect(
+        line = await _connect(
             url,
             timeout=_CONNECT_SECONDS,
             command_timeout=_COMMAND_SECONDS,
@@ -139,3 +152,9 @@ async def _connected(url: str) -> Any:
             "and signs such as @ : / in a password as %40 %3A %2F"
         )
         raise SettingsInvalid([problem]) from None
+    try:
+        await line.execute(NOBODY)
+    except BaseException:
+        line.terminate()
+        raise
+    return line

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate import clock
-from toolgate.store.database import Database
+from toolgate.store.database import HOUSE, Database
 
 _log = logging.getLogger("toolgate.store")
 _EVERY_NS = 3_600 * 1_000_000_000
@@ -68,7 +68,7 @@ class Prune:
         def work(connection: Connection) -> int:
             return connection.execute(few).rowcount
 
-        while await self._database.write(work) == _AT_ONCE:
+        while await self._database.write(work, tenant=HOUSE) == _AT_ONCE:
             pass
 
     async def _tried(self) -> None:

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate.queue.queue import OPEN, Depth, Ended, Item, Kept, Stage, Taken
-from toolgate.store.database import Database
-from toolgate.store.fair import Fair
+from toolgate.store.database import HOUSE, Database
+from toolgate.store.fair import Fair, is_first
 from toolgate.store.gather import Gather
 from toolgate.store.moment import now_ns
 from toolgate.store.prune import Prune
@@ -32,10 +32,12 @@ _TAKEN = (
     queue.c.attempts,
     queue.c.expires_ns,
 )
-_KEPT = (
+KEPT = (
     queue.c.call_id,
     queue.c.tenant_id,
     queue.c.tool_name,
+    queue.c.agent_id,
+    queue.c.user_id,
     queue.c.scope,
     queue.c.state,
     queue.c.attempts,
@@ -48,12 +50,12 @@ _KEPT = (
 
 
 class TableQueue:
-    """The port over a database."""
+    """The port over a database. `tells`: whether anybody reads results, and is to be told."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, tells: bool = False) -> None:
         self._database = database
+        self._told = int(not tells)
         self._fair = Fair()
-        self._sending = Fair()
         self._puts = Gather(self._put)
         self._ends = Gather(self._end)
         self._old = Prune(database, queue.c.ended_ns, _KEEP_NS, only=queue.c.ended_ns > 0)
@@ -71,7 +73,7 @@ class TableQueue:
     async def take(self, most: int, lease: float) -> Sequence[Taken]:
         """Under the next fence."""
         self._old.soon()
-        if not await self._database.ask(_ANY_WAITS):
+        if not await self._database.ask(_ANY_WAITS, tenant=HOUSE):
             return []
 
         def work(connection: Connection) -> list[Taken]:
@@ -79,7 +81,7 @@ class TableQueue:
             found = self._fair.pick(connection, most, now)
             return _taken(connection, queue.c.id.in_(found), now, lease) if found else []
 
-        return await self._database.write(work)
+        return await self._database.write(work, tenant=HOUSE)
 
     async def claim(self, call_ids: Sequence[str], lease: float) -> Sequence[Taken]:
         """What nobody has, or had for longer than its lease."""
@@ -87,13 +89,13 @@ class TableQueue:
         def work(connection: Connection) -> list[Taken]:
             now = now_ns(connection)
             is_free = sa.or_(
-                queue.c.state.in_(("waiting", "sent")),
-                sa.and_(queue.c.state == "taken", queue.c.due_ns < now),
+                queue.c.state == "sent",
+                sa.and_(queue.c.state.in_(("waiting", "taken")), queue.c.due_ns <= now),
             )
-            which = sa.and_(queue.c.call_id.in_(list(call_ids)), is_free)
+            which = sa.and_(queue.c.call_id.in_(list(call_ids)), is_free, is_first)
             return _taken(connection, which, now, lease)
 
-        return await self._database.write(work) if call_ids else []
+        return await self._database.write(work, tenant=HOUSE) if call_ids else []
 
     async def renew(self, call_ids: Collection[str], lease: float) -> None:
         """Whoever lost one meanwhile finds out at its end."""
@@ -106,7 +108,7 @@ class TableQueue:
             )
 
         if call_ids:
-            await self._database.write(work)
+            await self._database.write(work, tenant=HOUSE)
 
     async def end(self, ended: Ended) -> bool:
         """With all that end in the same moment; its arguments are not kept any longer."""
@@ -126,11 +128,11 @@ class TableQueue:
                 .values(state="waiting", due_ns=now_ns(connection) + round(seconds * 1e9))
             )
 
-        await self._database.write(work)
+        await self._database.write(work, tenant=HOUSE)
 
     async def sweep(self) -> int:
         """By the database's clock."""
-        if not await self._database.ask(_ANY_HELD):
+        if not await self._database.ask(_ANY_HELD, tenant=HOUSE):
             return 0
 
         def work(connection: Connection) -> int:
@@ -140,23 +142,27 @@ class TableQueue:
                 .values(state="waiting", due_ns=0)
             ).rowcount
 
-        return await self._database.write(work)
+        return await self._database.write(work, tenant=HOUSE)
 
     async def find(self, tenant: str, call_id: str) -> Kept | None:
         """Only by its tenant's name."""
-        question = sa.select(*_KEPT).where(
+        question = sa.select(*KEPT).where(
             queue.c.call_id == storable(call_id), queue.c.tenant_id == storable(tenant)
         )
-        rows = await self._database.read(lambda connection: connection.execute(question).all())
-        return _kept(rows[0]) if rows else None
+        rows = await self._database.read(
+            lambda connection: connection.execute(question).all(), tenant=tenant
+        )
+        return kept(rows[0]) if rows else None
 
     async def over(self, call_ids: Collection[str]) -> Sequence[Kept]:
         """Done or dead."""
-        question = sa.select(*_KEPT).where(
+        question = sa.select(*KEPT).where(
             queue.c.call_id.in_(list(call_ids)), queue.c.state.in_(("done", "dead"))
         )
-        rows = await self._database.read(lambda connection: connection.execute(question).all())
-        return [_kept(row) for row in rows]
+        rows = await self._database.read(
+            lambda connection: connection.execute(question).all(), tenant=HOUSE
+        )
+        return [kept(row) for row in rows]
 
     async def waiting(self) -> Mapping[str, int]:
         """How many of each tenant are not over."""
@@ -166,7 +172,8 @@ class TableQueue:
             .group_by(queue.c.tenant_id)
         )
         return await self._database.read(
-            lambda connection: {row.tenant_id: row.many for row in connection.execute(question)}
+            lambda connection: {row.tenant_id: row.many for row in connection.execute(question)},
+            tenant=HOUSE,
         )
 
     async def depth(self) -> Depth:
@@ -183,14 +190,14 @@ class TableQueue:
                 oldest_ns=connection.execute(oldest).scalar_one() or 0,
             )
 
-        return await self._database.read(work)
+        return await self._database.read(work, tenant=HOUSE)
 
     async def _put(self, items: list[Item]) -> Sequence[None]:
         def work(connection: Connection) -> None:
             now = now_ns(connection)
-            connection.execute(queue.insert(), [_row(item, now) for item in items])
+            connection.execute(queue.insert(), [waiting_row(item, now) for item in items])
 
-        await self._database.write(work)
+        await self._database.write(work, tenant=HOUSE)
         return [None] * len(items)
 
     async def _end(self, ends: list[Ended]) -> Sequence[bool]:
@@ -204,12 +211,13 @@ class TableQueue:
                 .with_for_update()
             )
             own = {call_id for call_id, fence in rows if fences[call_id] == fence}
-            values = [_ending(one, now) for one in ends if one.call_id in own]
+            told = self._told
+            values = [_ending(one, now, told) for one in ends if one.call_id in own]
             if values:
                 connection.execute(_END, values)
             return own
 
-        own = await self._database.write(work)
+        own = await self._database.write(work, tenant=HOUSE)
         return [one.call_id in own for one in ends]
 
 
@@ -218,21 +226,24 @@ _END = (
     .where(queue.c.call_id == sa.bindparam("of"))
     .values(
         state=sa.bindparam("after"),
-        message=b"",
+        # What is dead can be tried again.
+        message=sa.case((sa.bindparam("why_") != "", queue.c.message), else_=b""),
         output=sa.bindparam("output_"),
         why=sa.bindparam("why_"),
         ended_ns=sa.bindparam("now"),
+        told=sa.bindparam("told_"),
     )
 )
 
 
-def _ending(ended: Ended, now: int) -> dict[str, Any]:
+def _ending(ended: Ended, now: int, told: int) -> dict[str, Any]:
     return {
         "of": ended.call_id,
         "after": "dead" if ended.why else "done",
         "output_": ended.output,
         "why_": storable(ended.why),
         "now": now,
+        "told_": told,
     }
 
 
@@ -265,11 +276,14 @@ def _as_taken(row: Any, now: int) -> Taken:
     )
 
 
-def _row(item: Item, now: int) -> dict[str, Any]:
+def waiting_row(item: Item, now: int) -> dict[str, Any]:
+    """A call that waits from now on."""
     return {
         "call_id": item.call_id,
         "tenant_id": storable(item.tenant),
         "tool_name": storable(item.tool),
+        "agent_id": storable(item.agent),
+        "user_id": storable(item.user),
         "scope": storable(item.scope),
         "order_key": storable(item.order),
         "state": "waiting",
@@ -280,11 +294,14 @@ def _row(item: Item, now: int) -> dict[str, Any]:
     }
 
 
-def _kept(row: Any) -> Kept:
+def kept(row: Any) -> Kept:
+    """A row as it is asked about."""
     return Kept(
         call_id=row.call_id,
         tenant=row.tenant_id,
         tool=row.tool_name,
+        agent=row.agent_id,
+        user=row.user_id,
         scope=row.scope,
         stage=Stage(row.state),
         attempts=row.attempts,

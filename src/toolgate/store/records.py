@@ -278,6 +278,8 @@ queue = sa.Table(
     sa.Column("call_id", sa.Text, nullable=False, unique=True),
     sa.Column("tenant_id", sa.Text, nullable=False),
     sa.Column("tool_name", sa.Text, nullable=False),
+    sa.Column("agent_id", sa.Text, nullable=False),
+    sa.Column("user_id", sa.Text, nullable=False),
     # Whose it is: what one agent queued is not another's to read.
     sa.Column("scope", sa.Text, nullable=False),
     # Calls of one key are taken one after the other.

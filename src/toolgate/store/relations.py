@@ -61,14 +61,18 @@ class TableRelations:
         question = _SINGLE if single else _LISTED
         try:
             rows = (
-                await self._database.ask(question, asked)
+                await self._database.ask(question, asked, tenant=caller.tenant)
                 if single
                 # A list may be long.
-                else await self._database.read(lambda on: _rows(on, question, asked))
+                else await self._database.read(
+                    lambda on: _rows(on, question, asked), tenant=caller.tenant
+                )
             )
             # The subject itself counts too. Among so few, none can be farther than the bound.
             if rows and rows[0][4] > MOST_MEMBERSHIPS + 1:
-                rows = await self._database.read(lambda on: _within_bound(on, question, asked))
+                rows = await self._database.read(
+                    lambda on: _within_bound(on, question, asked), tenant=caller.tenant
+                )
         except StoreError as error:
             self._problem = error.message
             raise RelationsUnavailable(

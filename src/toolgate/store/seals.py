@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from toolgate import clock
 from toolgate.store.audit import digest_of
-from toolgate.store.database import Database
+from toolgate.store.database import HOUSE, Database
 from toolgate.store.records import audit_log, audit_seals
 
 _log = logging.getLogger("toolgate.audit")
@@ -69,8 +69,8 @@ class Sealer:
         """All that is new; how many records that were."""
         total = 0
         # A look first: most of the time there is nothing to write.
-        while await self._database.ask(_NEW):
-            sealed = await self._database.write(_sealed)
+        while await self._database.ask(_NEW, tenant=HOUSE):
+            sealed = await self._database.write(_sealed, tenant=HOUSE)
             total += sealed
             if not sealed:
                 break

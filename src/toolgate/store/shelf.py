@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from toolgate import clock
 from toolgate.shelf import PAGE, Place, Thing
-from toolgate.store.database import Database
+from toolgate.store.database import HOUSE, Database
 from toolgate.store.tables import shelf as table
 from toolgate.store.text import storable
 from toolgate.store.upsert import inserted, upsert
@@ -37,7 +37,7 @@ class TableShelf:
             row = connection.execute(question).one_or_none()
             return None if row is None else _thing(row)
 
-        return await self._database.read(work)
+        return await self._database.read(work, tenant=place.tenant)
 
     async def page(self, place: Place, *, after: str = "", most: int = PAGE) -> Sequence[Thing]:
         """Things in the order of their keys, those behind `after`."""
@@ -48,7 +48,8 @@ class TableShelf:
             .limit(most)
         )
         return await self._database.read(
-            lambda connection: [_thing(row) for row in connection.execute(question)]
+            lambda connection: [_thing(row) for row in connection.execute(question)],
+            tenant=place.tenant,
         )
 
     async def put(self, place: Place, things: Sequence[Thing]) -> None:
@@ -69,7 +70,7 @@ class TableShelf:
             ]
             upsert(connection, table, rows, change=("body", "revision", "updated_ns"))
 
-        await self._database.write(work)
+        await self._database.write(work, tenant=place.tenant)
 
     async def change(self, place: Place, thing: Thing) -> bool:
         """Keep it if it is still of that revision, and a new one if there is none; else `False`."""
@@ -92,7 +93,7 @@ class TableShelf:
                 return changed.rowcount == 1
             return inserted(connection, table, row)
 
-        return await self._database.write(work)
+        return await self._database.write(work, tenant=place.tenant)
 
     async def remove(self, place: Place, keys: Sequence[str]) -> Sequence[str]:
         """Take them away; those that were there."""
@@ -104,13 +105,13 @@ class TableShelf:
             connection.execute(sa.delete(table).where(*where))
             return [key for key in wanted if key in found]
 
-        return await self._database.write(work)
+        return await self._database.write(work, tenant=place.tenant)
 
     async def count(self, place: Place) -> int:
         """How many there are."""
         question = sa.select(sa.func.count()).select_from(table).where(_in(place))
         return await self._database.read(
-            lambda connection: connection.execute(question).scalar_one()
+            lambda connection: connection.execute(question).scalar_one(), tenant=place.tenant
         )
 
     async def places(self, kind: str) -> Sequence[Place]:
@@ -124,7 +125,8 @@ class TableShelf:
         return await self._database.read(
             lambda connection: [
                 Place(tenant, kind, owner) for tenant, owner in connection.execute(question)
-            ]
+            ],
+            tenant=HOUSE,
         )
 
 

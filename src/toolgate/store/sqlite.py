@@ -56,7 +56,7 @@ class Sqlite:
         self._writer = threading.Thread(target=self._write, name="toolgate-write", daemon=True)
         self._writer.start()
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[Connection], T], *, tenant: str = "") -> T:  # noqa: ARG002  a file hides no rows
         """Readers never wait for the writer; in memory there is only one connection."""
         if self._closed:
             raise closed()
@@ -64,7 +64,13 @@ class Sqlite:
             return await self.write(work)
         return await self._readers.read(partial(in_one_moment, work))
 
-    async def ask(self, question: str, values: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
+    async def ask(
+        self,
+        question: str,
+        values: tuple[str, ...] = (),
+        *,
+        tenant: str = "",  # noqa: ARG002  a file hides no rows
+    ) -> Sequence[Sequence[Any]]:
         """One statement sees one moment: it needs no transaction of ours."""
         # The others' turn. And whoever cannot wait finds out each time, not now and then.
         await asyncio.sleep(0)
@@ -81,7 +87,7 @@ class Sqlite:
             # Busy, perhaps, or broken: a reader can wait, and knows what to say.
             return await self._asked_behind(self._readers, work)
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
+    async def write(self, work: Callable[[Connection], T], *, tenant: str = "") -> T:  # noqa: ARG002  a file hides no rows
         """Queue the work; the future is resolved after the commit that holds it.
 
         Who is cancelled meanwhile does not take the work back: it is done, in its turn.

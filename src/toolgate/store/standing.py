@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from toolgate.store.database import Database
+from toolgate.store.database import HOUSE, Database
 
 # Each reads no more than a small index, or a small table.
 QUESTIONS: Mapping[str, str] = {
@@ -22,7 +22,7 @@ def number(
     """One of them, when it is asked for."""
 
     async def read() -> Mapping[tuple[str, ...], float]:
-        [[found]] = await database.ask(QUESTIONS[question])
+        [[found]] = await database.ask(QUESTIONS[question], tenant=HOUSE)
         return {(): float(found)}
 
     return read

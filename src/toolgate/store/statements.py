@@ -12,6 +12,7 @@ from toolgate.store.ending import ENDING
 from toolgate.store.records import tool_execution_log
 from toolgate.store.rows import COLUMNS
 from toolgate.store.told import AUDIT, OUTBOX
+from toolgate.store.whose import gate
 
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint"
 BEFORE = {state: [one.value for one in sorted(before(state))] for state in State}
@@ -27,8 +28,8 @@ def _claim(*, outbox: bool) -> str:
     decided, parts = f"${len(COLUMNS) + 1}::bigint", f"${len(COLUMNS) + 2}::text[]"
     claimed = (
         f"INSERT INTO tool_execution_log ({', '.join(COLUMNS)}) SELECT {values} "
-        f"WHERE {decided} IS NULL OR NOT EXISTS (SELECT FROM revisions "
-        f"WHERE name = ANY({parts}) AND value > {decided}) "
+        f"WHERE {gate(COLUMNS.index('tenant_id') + 1)} AND ({decided} IS NULL OR NOT EXISTS "
+        f"(SELECT FROM revisions WHERE name = ANY({parts}) AND value > {decided})) "
         "ON CONFLICT DO NOTHING RETURNING lease_ns"
     )
     if not outbox:
@@ -54,6 +55,7 @@ def _insert(table: str, columns: tuple[str, ...], first: int) -> str:
 
 def _end(*, outbox: bool, charges: bool) -> str:
     first = len(ENDING) + 1
+    whose = gate(first + 3)
     sets = ", ".join(f"{name} = ${at}" for at, name in enumerate(ENDING, 1))
     ended = (
         f"UPDATE tool_execution_log SET {sets}, lease_ns = NULL, ended_ns = {_NOW}, "
@@ -61,7 +63,7 @@ def _end(*, outbox: bool, charges: bool) -> str:
         # So that no other index but that of the ids comes into question, also of a table that is
         # still empty: the server keeps its first plan for long.
         f"WHERE call_id = ${first + 2} AND tenant_id || '' = ${first + 3} AND fence = ${first + 4} "
-        f"AND state = ANY(${first + 5}::text[]) RETURNING wanted_by"
+        f"AND state = ANY(${first + 5}::text[]) AND {whose} RETURNING wanted_by"
     )
     first += 6
     parts = [
@@ -75,7 +77,8 @@ def _end(*, outbox: bool, charges: bool) -> str:
             f"spent AS (UPDATE budget_leases SET spent = CASE WHEN spent >= {FULL} THEN {FULL} "
             f"ELSE least(spent + charge.amount, {FULL}) END "
             f"FROM ended, unnest(${first}::text[], ${first + 1}::bigint[]) AS charge(id, amount) "
-            "WHERE budget_leases.id = charge.id)"
+            # Said again: the server may begin with this table.
+            f"WHERE budget_leases.id = charge.id AND {whose})"
         )
         first += 2
     if outbox:

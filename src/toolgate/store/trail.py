@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from toolgate.store import proof
-from toolgate.store.database import Database
+from toolgate.store.database import HOUSE, Database
 from toolgate.store.seals import Sealer
 from toolgate.tenancy.audit import Anchor, Proof
 
@@ -20,12 +20,16 @@ class TableTrail:
     async def anchors(self, tenant: str | None = None) -> list[Anchor]:
         """The newest link of each chain."""
         await Sealer(self._database).seal()
-        return await self._database.read(lambda one: proof.anchors(one, tenant))
+        return await self._database.read(
+            lambda one: proof.anchors(one, tenant), tenant=tenant or HOUSE
+        )
 
     async def verify(self, *, tenant: str | None = None, kept: Collection[str] = ()) -> Proof:
         """Look at everything again. `kept`: anchors that have to be in a chain."""
         await Sealer(self._database).seal()
-        return await self._database.read(lambda one: proof.verify(one, tenant=tenant, kept=kept))
+        return await self._database.read(
+            lambda one: proof.verify(one, tenant=tenant, kept=kept), tenant=tenant or HOUSE
+        )
 
     async def export(self, tenant: str | None, take: Callable[[dict[str, Any]], None]) -> None:
         """Hand out records and seals, each seal behind its records."""
@@ -35,4 +39,4 @@ class TableTrail:
             for row in proof.export(connection, tenant):
                 take(row)
 
-        await self._database.read(work)
+        await self._database.read(work, tenant=tenant or HOUSE)

@@ -14,10 +14,14 @@ def upsert(
     rows: Sequence[Mapping[str, Any]],
     *,
     change: Sequence[str] = (),
+    by: Sequence[str] = (),
 ) -> None:
-    """Insert rows; where the primary key is taken, set the columns named in `change` (or none)."""
+    """Insert rows; where the primary key is taken, set the columns named in `change` (or none).
+
+    `by`: the columns of another key that counts instead.
+    """
     statement = _insert(connection, table)
-    keys = list(table.primary_key.columns)
+    keys = [table.c[name] for name in by] or list(table.primary_key.columns)
     if change:
         statement = statement.on_conflict_do_update(
             index_elements=keys, set_={column: statement.excluded[column] for column in change}

@@ -36,13 +36,15 @@ def called(
 async def _called(folder: Path, tool: str, args: dict[str, Any], config: dict[str, Any]) -> Any:
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
-        (root / f"{folder.name}.json").write_text(json.dumps({"custom_config": config}), "utf-8")
+        (root / "set").mkdir()
+        text = json.dumps({"custom_config": config})
+        (root / "set" / f"{folder.name}.json").write_text(text, "utf-8")
         settings = Settings(
             root=root,
             store=Store(url="sqlite:///:memory:"),
             tools=Tools(files=(), plugins=(str(folder.parent),)),
             approvals=Approvals(mode="never"),
-            plugins=Plugins(settings=".", trusted=(folder.name,), refresh=0),
+            plugins=Plugins(settings="set", trusted=(folder.name,), refresh=0),
         )
         async with Toolgate.open(settings) as gate:
             rows = {row["name"]: row for row in gate.plugins.rows()}

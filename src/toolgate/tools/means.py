@@ -60,3 +60,8 @@ class Means:
     environment: Mapping[str, str]
     # Set when something is scheduled, so that whoever runs it looks at once.
     scheduled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """What is hidden and is there: for the policy of a sandbox."""
+        return tuple(str(path) for path in self.hidden if path.exists())

@@ -1,18 +1,19 @@
 """An answer that comes in one body."""
 
-from typing import Any, cast
+from typing import cast
 
 import orjson
 
 from toolgate.upstreams import message
+from toolgate.upstreams.cover import NOTHING, Cover
 from toolgate.upstreams.failures import BrokenError
 from toolgate.upstreams.message import FaultError, Json
 
 
-def result(id_: int, raw: bytes) -> Json:
+def result(id_: int, raw: bytes, cover: Cover = NOTHING) -> Json:
     """The result of this request, or why there is none."""
     try:
-        document: Any = orjson.loads(raw)
+        document = message.parsed(raw, cover)
     except orjson.JSONDecodeError:
         raise BrokenError("its answer is no JSON.") from None
     if type(document) is not dict:

@@ -184,7 +184,7 @@ class Connected:
 
     def missed(self) -> None:
         """Whatever can change may have."""
-        self._lists.change(*Kind)
+        self._all_changed()
         self._watches.all_updated()
 
     async def asked(self, method: str, params: Json, line: Line | None) -> Json:

@@ -4,10 +4,12 @@ import re
 from typing import NamedTuple
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
-_MOST = 32 * 1024 * 1024
+MOST = 32 * 1024 * 1024
 # It goes back in a header.
 _MOST_ID = 1_024
 _LONGEST_RETRY = 60_000
+# What comes at once has a few hundred kilobytes. Made of lines alone, all others would wait for it.
+_MOST_LINES = 20_000
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -19,13 +21,13 @@ class Event(NamedTuple):
 
 
 class EndlessError(Exception):
-    """An event that is far too long."""
+    """An event that is far too long, or far too many lines at once."""
 
 
 class Events:
     """What has come so far of one stream. `last` and `retry` are as its server set them."""
 
-    def __init__(self, most: int = _MOST) -> None:
+    def __init__(self, most: int = MOST) -> None:
         """`most` bytes are in one event."""
         self._most = most
         self.last = ""
@@ -42,6 +44,8 @@ class Events:
         self._size = 0
         self._is_first = True
         self._after_return = False
+        # Of what was fed last.
+        self.lines = 0
 
     def feed(self, piece: bytes) -> list[Event]:
         """The events that are whole now. Only what is new is looked at."""
@@ -59,7 +63,10 @@ class Events:
             self._after_return = False
         if piece.endswith(b"\r"):
             self._after_return = True
+        if piece.count(b"\n") > _MOST_LINES or piece.count(b"\r") > _MOST_LINES:
+            raise EndlessError
         first, *lines = _LINE_END.split(piece)
+        self.lines = len(lines)
         self._rest += first
         found: list[Event] = []
         for line in lines:

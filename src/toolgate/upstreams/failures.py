@@ -52,6 +52,10 @@ class FaultMet(ExecutionFailed):
         self.fault = fault
 
 
+class BegunAnew(ProviderUnavailable):
+    """The server has begun anew, and may be another. Nothing ran; it can be called again."""
+
+
 class Ending(NamedTuple):
     """Why a connection is over: for whoever calls, and for an operator."""
 
@@ -68,6 +72,13 @@ class AwayError(Exception):
         super().__init__(why)
         self.why = why
         self.detail = detail or why
+
+
+class BegunAnewError(AwayError):
+    """Its server did not know us any more. It does now, and may have changed since."""
+
+    def __init__(self) -> None:
+        super().__init__("it has begun anew.")
 
 
 class BrokenError(Exception):
@@ -89,9 +100,11 @@ class BusyError(Exception):
 def unavailable(server: str, why: str, retry_after: float | None = None) -> ProviderUnavailable:
     """Nothing ran."""
     more = {} if retry_after is None else {"retry_after": round(retry_after, 3)}
-    return ProviderUnavailable(
-        f"The MCP server {server!r} is away: {why} Nothing ran. Try again in a moment.", **more
-    )
+    return ProviderUnavailable(_away(server, why), **more)
+
+
+def _away(server: str, why: str) -> str:
+    return f"The MCP server {server!r} is away: {why} Nothing ran. Try again in a moment."
 
 
 def broken(server: str, why: str) -> CallFailed:
@@ -111,7 +124,8 @@ def told(server: str, error: Exception, seconds: float) -> ToolgateError:
     if isinstance(error, FaultError):
         return _faulted(server, error.fault)
     if isinstance(error, AwayError):
-        return unavailable(server, error.why)
+        is_anew = isinstance(error, BegunAnewError)
+        return BegunAnew(_away(server, error.why)) if is_anew else unavailable(server, error.why)
     if isinstance(error, NotSent):
         # Where it is, is an operator's to know.
         return unavailable(server, UNREACHED)

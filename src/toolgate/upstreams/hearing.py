@@ -10,6 +10,7 @@ from toolgate.net.errors import Lost, NotSent
 from toolgate.retries import pause
 from toolgate.upstreams import message
 from toolgate.upstreams.events import EndlessError, Events
+from toolgate.upstreams.flood import BLANK, ENDLESS
 
 if TYPE_CHECKING:
     from toolgate.upstreams.http import Http
@@ -18,6 +19,8 @@ LISTEN = "subscriptions/listen"
 # What changes is told in a line; results do not come here.
 _MOST_EVENT = 1024 * 1024
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
+# Nobody is asked for a stream more often.
+LEAST_PAUSE = 0.5
 # Who hears nothing for longer begins anew; proxies let go of a silent stream earlier.
 _LASTING_NS = 5_000_000_000
 _CHANGES: Mapping[str, str] = {
@@ -63,13 +66,14 @@ class Hearing:
             except NotSent as error:
                 self._http.lose(error.message)
                 return
-            except (Lost, EndlessError):
+            except (Lost, EndlessError, message.TooManyError):
                 pass
             lasted = clock.monotonic_ns() - began_ns > _LASTING_NS
             attempt = 1 if lasted else attempt + 1
             roll = 0.5 + random.random() / 2  # noqa: S311  no secret
             wait = pause(attempt, base=_FIRST_PAUSE, most=_LONGEST_PAUSE, roll=roll)
-            await asyncio.sleep(wait if self._events.retry is None else self._events.retry)
+            # Its server can ask for more time, and not for less.
+            await asyncio.sleep(max(wait, self._events.retry or 0.0, LEAST_PAUSE))
 
     async def _heard(self, *, is_first: bool) -> bool:
         """One stream to its end; whether another one is to be had."""
@@ -82,7 +86,8 @@ class Hearing:
         async with http.client.stream(
             method, http.url, headers=head, body=body, seconds=None
         ) as answer:
-            if answer.status == 404 and http.has_session:
+            if answer.status == 404 and not is_first and http.has_session:
+                # What was there is gone. A session that has just begun has not: there is no stream.
                 await http.renewed(head.get("Mcp-Session-Id", ""))
                 return False
             is_stream = answer.headers.get("content-type", "").startswith("text/event-stream")
@@ -97,11 +102,16 @@ class Hearing:
                 self._events.begin()
             async for piece in answer:
                 for event in self._events.feed(piece):
-                    said = message.read(event.data)
+                    await http.flood.said()
+                    said = message.read(event.data, http.cover)
                     if said is not None and not message.is_answer(said):
                         await http.heard(said)
                     elif said is not None and "error" in said:
                         return False
+                await http.flood.said(self._events.lines * BLANK)
+                if http.flood.is_over:
+                    http.lose(ENDLESS)
+                    return False
         return True
 
     def _head(self) -> dict[str, str]:

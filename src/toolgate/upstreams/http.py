@@ -1,26 +1,30 @@
 """Streamable HTTP: a request is a POST, its answer one JSON body or a stream that ends with it."""
 
 import asyncio
-import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from toolgate import clock
 from toolgate.asked import Line
 from toolgate.errors import InputNeeded
 from toolgate.net.client import HttpClient, Streaming
-from toolgate.net.errors import Gone, Late, Lost, NotSent
+from toolgate.net.errors import Late, NotSent
 from toolgate.protocol import INVALID_REQUEST
-from toolgate.retries import pause
 from toolgate.upstreams import body as body_of
 from toolgate.upstreams import headers as repeating
 from toolgate.upstreams import message, revision
 from toolgate.upstreams.aside import Aside, quietly
 from toolgate.upstreams.beside import Beside
 from toolgate.upstreams.callers import Callers
-from toolgate.upstreams.events import EndlessError, Events
-from toolgate.upstreams.failures import UNREACHED, AwayError, BrokenError, BusyError, Ending
-from toolgate.upstreams.flood import Flood
+from toolgate.upstreams.cover import Cover
+from toolgate.upstreams.failures import (
+    UNREACHED,
+    AwayError,
+    BegunAnewError,
+    BusyError,
+    Ending,
+)
+from toolgate.upstreams.flood import ENDLESS, Flood
 from toolgate.upstreams.hearing import Hearing
 from toolgate.upstreams.message import Fault, FaultError, Json
 from toolgate.upstreams.phrases import Phrases
@@ -32,6 +36,7 @@ from toolgate.upstreams.refusals import (
     moved_to,
     refusal,
 )
+from toolgate.upstreams.streamed import Streamed
 from toolgate.upstreams.wire import Ear, Welcome
 
 MOST = 32 * 1024 * 1024
@@ -40,9 +45,6 @@ _STREAM = "text/event-stream"
 _JSON = "application/json"
 _MOST_KEPT = 20_000
 _MOST_MOVES = 3
-# How often a stream that broke off is asked for again, without anything new in between.
-_COMEBACKS = 5
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 _LAST_WORDS = 5.0
 
 
@@ -64,6 +66,7 @@ class Http:
         self.client = client
         self.ear = ear
         self._given = dict(headers)
+        self.cover = Cover(headers.values())
         self._asks = asks
         self._challenge = challenge
         self._session = ""
@@ -75,8 +78,8 @@ class Http:
         self._aside = Aside()
         # Who could be asked what a server asks beside its calls; kept only where that is allowed.
         self._callers = Callers()
-        self._flood = Flood()
-        self._beside = Beside(ear)
+        self.flood = Flood()
+        self.beside = Beside(ear)
         self._hearing: Hearing | None = None
         self._renewing: asyncio.Task[None] | None = None
         self.renew: Callable[[], Coroutine[Any, Any, None]] | None = None
@@ -110,6 +113,8 @@ class Http:
         meta: Mapping[str, Any] | None = None,
     ) -> Json:
         """Nearly all requests are this one."""
+        if self._renewing is not None:
+            await self._begun_anew(self._session)
         id_ = self._ids = self._ids + 1
         body = self._phrases.call(id_, tool, args, line, meta)
         head = self._heads.get(tool)
@@ -120,7 +125,10 @@ class Http:
         wanted = self._params.get(tool)
         if wanted:
             head = head | repeating.of_arguments(wanted, args)
-        return await self._posted(id_, body, head, seconds, line)
+        try:
+            return await self._posted(id_, body, head, seconds, line)
+        except SessionGoneError:
+            return await self._begun_anew(head.get("Mcp-Session-Id", ""))
 
     async def ask(
         self,
@@ -132,6 +140,8 @@ class Http:
         meta: Mapping[str, Any] | None = None,
     ) -> Json:
         """Any request."""
+        if self._renewing is not None and asyncio.current_task() is not self._renewing:
+            await asyncio.shield(self._renewing)
         id_ = self._ids = self._ids + 1
         body = self._phrases.other(id_, method, params, line, meta)
         named = revision.NAMED.get(method)
@@ -141,7 +151,11 @@ class Http:
             args = params.get("arguments")
             if type(args) is dict:
                 head |= repeating.of_arguments(self._params[name], cast("Json", args))
-        return await self._posted(id_, body, head, seconds, line)
+        try:
+            return await self._posted(id_, body, head, seconds, line)
+        except SessionGoneError:
+            await self.renewed(head.get("Mcp-Session-Id", ""))
+            return await self._posted(id_, body, {**head, **self._common()}, seconds, line)
 
     async def tell(self, method: str, params: Json | None = None) -> None:
         """A notification. The newer revision has none that a client sends."""
@@ -172,9 +186,6 @@ class Http:
         for _ in range(_MOST_MOVES):
             try:
                 return await self._answered(id_, body, head, seconds, line)
-            except SessionGoneError:
-                await self.renewed(head.get("Mcp-Session-Id", ""))
-                head = {**head, **self._common()}
             except MovedError as moved:
                 self.url = moved.url
             except ChallengedError as challenged:
@@ -202,96 +213,31 @@ class Http:
             if answer.status == 200:
                 kind = answer.headers.get("content-type", "")
                 if kind.startswith(_JSON):
-                    result = body_of.result(id_, await answer.read(MOST))
+                    result = body_of.result(id_, await answer.read(MOST), self.cover)
                     self._note_session(answer)
                     return result
                 if kind.startswith(_STREAM):
                     until_ns = clock.monotonic_ns() + int(seconds * 1e9)
                     self._note_session(answer)
-                    return await self._streamed(id_, answer, until_ns, line)
-            raise await self._refused(answer)
-
-    async def _streamed(
-        self, id_: int, answer: Streaming, until_ns: int, line: Line | None
-    ) -> Json:
-        """What comes before the answer, and the answer; where the stream breaks off, its rest."""
-        events = Events()
-        found = await self._read(id_, answer, events, line)
-        comebacks = 0
-        while found is None:
-            left = (until_ns - clock.monotonic_ns()) / 1e9
-            if not events.last or self._welcome.is_modern or comebacks >= _COMEBACKS:
-                raise BrokenError("its stream ended before the answer.")
-            wait = events.retry
-            if wait is None:
-                roll = random.random()  # noqa: S311  no secret
-                wait = pause(comebacks + 1, base=_FIRST_PAUSE, most=_LONGEST_PAUSE, roll=roll)
-            if left <= wait:
-                await asyncio.sleep(max(left, 0))
-                raise Late("did not answer")
-            await asyncio.sleep(wait)
-            comebacks += 1
-            last = events.last
-            found = await self._resumed(id_, events, left - wait, line)
-            if events.last != last:
-                comebacks = 0
-        return found
-
-    async def _resumed(
-        self, id_: int, events: Events, seconds: float, line: Line | None
-    ) -> Json | None:
-        head = {**self._common(), "Accept": _STREAM, "Last-Event-ID": events.last}
-        del head["Content-Type"]
-        events.begin()
-        try:
-            async with self.client.stream("GET", self.url, headers=head, seconds=seconds) as answer:
-                if answer.status != 200:
-                    raise BrokenError(f"the rest of its stream is not there ({answer.status}).")
-                return await self._read(id_, answer, events, line)
-        except (NotSent, Gone):
-            return None
-
-    async def _read(
-        self, id_: int, answer: Streaming, events: Events, line: Line | None
-    ) -> Json | None:
-        """The answer, or `None` where the stream ends before it."""
-        try:
-            async for piece in answer:
-                for event in events.feed(piece):
-                    said = message.read(event.data)
-                    if said is None:
-                        continue
-                    if message.is_answer(said):
-                        if said.get("id") == id_:
-                            return message.answer_of(said)
-                        continue
-                    replying = self._beside.heard(said, line, id_)
-                    if replying is not None:
-                        # Here, and not aside: what a person has to answer can end the call.
-                        await quietly(self._replied(replying))
-        except EndlessError:
-            raise BrokenError(f"it sends more than {MOST:,} bytes in one event.") from None
-        except Late:
-            raise
-        except Lost:
-            return None
-        return None
+                    return await Streamed(self, id_, line).result(answer, until_ns)
+            raise await self._refused(answer, has_session="Mcp-Session-Id" in head)
 
     async def heard(self, said: Json) -> None:
         """What came on a stream of no call: a request is answered by a POST of its own."""
         _about, line = self._callers.meant(said)
-        replying = self._beside.heard(said, line)
+        replying = self.beside.heard(said, line)
         if replying is not None:
-            self._flood.asked()
-            if self._flood.is_over:
+            self.flood.asked()
+            if self.flood.is_over:
                 replying.close()
-                self.lose("It asks without end.")
+                self.lose(ENDLESS)
                 return
             # Whoever takes no answers is not listened to meanwhile.
             await self._aside.room()
             self._aside.later(self._replied_aside(said.get("id"), replying))
 
-    async def _replied(self, replying: Coroutine[Any, Any, bytes]) -> None:
+    async def replied(self, replying: Coroutine[Any, Any, bytes]) -> None:
+        """What a server asked is answered by a POST of its own."""
         await self._sent(await replying)
 
     async def _replied_aside(self, id_: Any, replying: Coroutine[Any, Any, bytes]) -> None:
@@ -302,7 +248,7 @@ class Http:
             body = message.result(id_, {"action": "decline"})
         await self._sent(body)
 
-    def listen(self, uris: Sequence[str]) -> None:
+    async def listen(self, uris: Sequence[str]) -> None:
         """Hear what changes, from now on."""
         if self._hearing is not None:
             self._hearing.close()
@@ -345,10 +291,10 @@ class Http:
         if not self._welcome.is_modern and not self._welcome.version:
             self._session = answer.headers.get("mcp-session-id", "")
 
-    async def _refused(self, answer: Streaming) -> Exception:
+    async def _refused(self, answer: Streaming, *, has_session: bool) -> Exception:
         if (url := moved_to(answer, self.url)) is not None:
             return MovedError(url)
-        error = await refusal(answer, has_session=bool(self._session))
+        error = await refusal(answer, has_session=has_session, cover=self.cover)
         if answer.status in {401, 403} and self._challenge is not None:
             return ChallengedError(answer, error)
         return error
@@ -363,13 +309,28 @@ class Http:
 
     async def renewed(self, session: str) -> None:
         """A new session, once for all who found that theirs has expired."""
-        if self._session != session:
-            return
-        if self.renew is None:
-            raise AwayError("its session has ended.")
-        if self._renewing is None or self._renewing.done():
-            self._renewing = asyncio.create_task(self.renew())
+        if self._renewing is None:
+            if self._session != session:
+                return
+            if self.renew is None:
+                raise AwayError("its session has ended.")
+            self._renewing = asyncio.create_task(self._renewed(self.renew))
         await asyncio.shield(self._renewing)
+
+    async def _renewed(self, renew: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await renew()
+        except BaseException:
+            # By this connection nothing more is to be had.
+            self.lose("Its session could not be begun anew.")
+            raise
+        finally:
+            self._renewing = None
+
+    async def _begun_anew(self, session: str) -> NoReturn:
+        """It may be another server: a call waits until what it has now was looked at."""
+        await self.renewed(session)
+        raise BegunAnewError
 
     def _withdraw(self, id_: int) -> None:
         """Nobody waits any more. On the newer revision the closed connection has said so."""
@@ -388,6 +349,8 @@ class Http:
         if self._hearing is not None:
             self._hearing.close()
         self._aside.close()
+        if self._renewing is not None:
+            self._renewing.cancel()
         if self._session:
             await quietly(self._ended())
 

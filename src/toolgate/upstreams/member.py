@@ -17,7 +17,7 @@ class Member:
     server has was compared with what was agreed to, `is_checked` is false and `check` does so.
     """
 
-    __slots__ = ("check", "held", "is_checked", "name", "settings", "upstream")
+    __slots__ = ("changes", "check", "held", "is_checked", "name", "settings", "upstream")
 
     def __init__(self, name: str, settings: McpServer, upstream: Upstream) -> None:
         self.name = name
@@ -25,4 +25,11 @@ class Member:
         self.upstream = upstream
         self.held: Mapping[str, str] = {}
         self.is_checked = False
+        # How often it may have become another.
+        self.changes = 0
         self.check: Callable[[], Awaitable[object]] = _nothing
+
+    def doubt(self) -> None:
+        """It may have other tools than those that were looked at."""
+        self.is_checked = False
+        self.changes += 1

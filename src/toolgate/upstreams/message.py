@@ -5,11 +5,27 @@ from typing import Any, cast
 import msgspec
 import orjson
 
+from toolgate.errors import InvalidOutput
 from toolgate.protocol import INTERNAL_ERROR
+from toolgate.text.values import MOST, are_too_many
+from toolgate.upstreams.cover import NOTHING, Cover
 
 Json = dict[str, Any]
 Id = str | int
 _MOST_TEXT = 2_000
+# orjson writes nothing deeper than 254.
+_SHALLOW = 250
+# In the place of a result that nobody could write down.
+_TOO_DEEP = object()
+
+
+class TooManyError(InvalidOutput):
+    """A message of so many values that it is not read."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"The tool's server ran it, but answers with more than {MOST:,} values. Ask for less."
+        )
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -50,16 +66,39 @@ def error(id_: Id, fault: Fault) -> bytes:
     return orjson.dumps({"jsonrpc": "2.0", "id": id_, "error": told})
 
 
-def read(raw: bytes) -> Json | None:
+def parsed(raw: bytes, cover: Cover = NOTHING) -> Any:
+    """What a server sent, without what it was given in secret. `TooManyError`, or as orjson."""
+    if are_too_many(raw):
+        raise TooManyError
+    document: Any = orjson.loads(raw)
+    if len(raw) > _SHALLOW and raw.count(b"[") + raw.count(b"{") > _SHALLOW:
+        try:
+            orjson.dumps(document)
+        except TypeError:
+            return _shallow(document)
+    return document if cover.is_empty else cover.over(document, raw)
+
+
+def read(raw: bytes, cover: Cover = NOTHING) -> Json | None:
     """A message; `None` for what is none."""
     try:
-        document: Any = orjson.loads(raw)
+        document = parsed(raw, cover)
     except orjson.JSONDecodeError:
         return None
     if type(document) is not dict:
         return None
     said = cast("Json", document)
     return said if said.get("jsonrpc") == "2.0" else None
+
+
+def _shallow(document: Any) -> Json:
+    """Only to whom it is an answer, and that it cannot be had."""
+    if type(document) is not dict or "method" in document:
+        return {}
+    said = cast("Json", document)
+    id_ = said.get("id")
+    known = id_ if type(id_) is int or type(id_) is str else None
+    return {"jsonrpc": "2.0", "id": known, "result": _TOO_DEEP}
 
 
 def is_answer(message: Json) -> bool:
@@ -84,6 +123,10 @@ def answer_of(message: Json) -> Json:
     value = message.get("result")
     if type(value) is dict:
         return cast("Json", value)
+    if value is _TOO_DEEP:
+        raise InvalidOutput(
+            "The tool's server ran it, but its answer is nested far too deep to be read."
+        )
     raise FaultError(fault_of(message.get("error")))
 
 

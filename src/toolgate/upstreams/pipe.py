@@ -8,11 +8,13 @@ from toolgate.asked import Line
 from toolgate.errors import InputNeeded
 from toolgate.protocol import INTERNAL_ERROR
 from toolgate.sandbox.sandbox import Running
+from toolgate.text.values import MOST
 from toolgate.upstreams import message
 from toolgate.upstreams.beside import Beside
 from toolgate.upstreams.callers import Callers
+from toolgate.upstreams.cover import Cover
 from toolgate.upstreams.failures import AwayError, BrokenError, Ending
-from toolgate.upstreams.flood import MOST_OPEN, Flood
+from toolgate.upstreams.flood import BLANK, MOST_OPEN, Flood
 from toolgate.upstreams.hearing import LISTEN, wanted
 from toolgate.upstreams.message import Fault, Id, Json
 from toolgate.upstreams.phrases import Phrases
@@ -42,7 +44,7 @@ class Pipe:
         asks: frozenset[str] = frozenset(),
         secrets: Sequence[str] = (),
     ) -> None:
-        """`secrets` are not shown in what is told of its complaints."""
+        """`secrets` are not shown in what it says, nor in what is told of its complaints."""
         self._running = running
         self._ear = ear
         self._asks = asks
@@ -57,6 +59,7 @@ class Pipe:
         self._beside = Beside(ear)
         self._listening = 0
         self._tail = Tail(running.stderr, secrets)
+        self._cover = Cover(secrets)
         self._tasks: set[asyncio.Task[None]] = set()
         self.noise = 0
         # A pipe has no session.
@@ -108,17 +111,17 @@ class Pipe:
         """A notification."""
         await self._put(message.notification(method, params))
 
-    def listen(self, uris: Sequence[str]) -> None:
+    async def listen(self, uris: Sequence[str]) -> None:
         """On the newer revision a request says what is to be heard; the older one tells it all."""
         if not self._welcome.is_modern:
             return
-        if self._listening:
-            self._withdraw(self._listening)
-            self._listening = 0
+        before, self._listening = self._listening, 0
+        if before:
+            await self._put(message.notification("notifications/cancelled", _withdrawn(before)))
         filters = wanted(self._welcome.capabilities, uris)
-        if filters and not self.gone.done():
-            self._listening = self._ids = self._ids + 1
-            self._write(self._phrases.other(self._ids, LISTEN, {"notifications": filters}))
+        if filters:
+            id_ = self._listening = self._ids = self._ids + 1
+            await self._put(self._phrases.other(id_, LISTEN, {"notifications": filters}))
 
     async def _asked(self, id_: int, body: bytes, seconds: float, line: Line | None) -> Json:
         if self.gone.done():
@@ -165,9 +168,8 @@ class Pipe:
             raise BrokenError("its program takes nothing any more.") from None
 
     def _withdraw(self, id_: int) -> None:
-        said = {"requestId": id_, "reason": "Nobody waits for it any more."}
         if not self.gone.done():
-            self._write(message.notification("notifications/cancelled", said))
+            self._write(message.notification("notifications/cancelled", _withdrawn(id_)))
 
     # What comes.
 
@@ -181,14 +183,13 @@ class Pipe:
                 end = rest.rindex(b"\n", begin)
                 lines = bytes(rest[:end]).split(b"\n")
                 del rest[: end + 1]
-                for line in lines:
-                    self._line(line)
-                    if len(self._tasks) >= MOST_OPEN and not await self._answered():
-                        self._flood.end()
-                    if self._flood.is_over:
-                        break
+                try:
+                    await self._lines(lines)
+                except message.TooManyError:
+                    why = f"its program sent more than {MOST:,} values at once, and was ended."
+                    break
             if self._flood.is_over:
-                why = "its program asks without end, and was ended."
+                why = "its program asks without end, or says things without end, and was ended."
                 break
             if len(rest) > _MOST_LINE:
                 why = f"its program wrote a line of more than {_MOST_LINE:,} bytes, and was ended."
@@ -201,28 +202,41 @@ class Pipe:
         await asyncio.wait({self._tail.task}, timeout=_LAST_WORDS)
         self._end(why, how)
 
-    def _line(self, raw: bytes) -> None:
+    async def _lines(self, lines: Sequence[bytes]) -> None:
+        for line in lines:
+            unasked = self._line(line)
+            if unasked:
+                await self._flood.said(unasked)
+            if len(self._tasks) >= MOST_OPEN and not await self._answered():
+                self._flood.end()
+            if self._flood.is_over:
+                return
+
+    def _line(self, raw: bytes) -> float:
+        """What its program wrote; how much of that it was not asked for."""
         if not raw.strip():
-            return
-        said = message.read(raw)
+            return BLANK
+        said = message.read(raw, self._cover)
         if said is None:
             self.noise += 1
-            return
+            return 1.0
         if message.is_answer(said):
             id_ = said.get("id")
             if type(id_) is not int:
-                return
+                return 1.0
             self._callers.answered(id_)
             answer = self._waiting.get(id_)
             # Late ones, second ones and strangers' go nowhere.
-            if answer is not None and not answer.done():
-                answer.set_result(said)
-            return
+            if answer is None or answer.done():
+                return 1.0
+            answer.set_result(said)
+            return 0.0
         about, line = self._callers.meant(said)
         replying = self._beside.heard(said, line)
         if replying is not None:
             self._flood.asked()
             self._later(self._replied(said["id"], replying, about))
+        return 1.0
 
     async def _replied(
         self, asked: Id, replying: Coroutine[Any, Any, bytes], about: int | None
@@ -289,3 +303,7 @@ class Pipe:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _withdrawn(id_: int) -> Json:
+    return {"requestId": id_, "reason": "Nobody waits for it any more."}

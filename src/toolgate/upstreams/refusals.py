@@ -8,6 +8,7 @@ from toolgate.net.client import Streaming
 from toolgate.net.errors import Lost
 from toolgate.protocol import INVALID_REQUEST, METHOD_NOT_FOUND
 from toolgate.upstreams import message
+from toolgate.upstreams.cover import NOTHING, Cover
 from toolgate.upstreams.failures import AwayError, BrokenError, BusyError
 from toolgate.upstreams.message import Fault, FaultError
 
@@ -17,8 +18,11 @@ _MOVED = frozenset({307, 308})
 _ELSEWHERE = range(300, 400)
 
 
-class SessionGoneError(Exception):
+class SessionGoneError(AwayError):
     """The session has expired; the request was not looked at."""
+
+    def __init__(self) -> None:
+        super().__init__("its session has ended.")
 
 
 class MovedError(Exception):
@@ -65,10 +69,13 @@ def moved_to(answer: Streaming, url: str) -> str | None:
     return target if (here.scheme, here.netloc) == (there.scheme, there.netloc) else None
 
 
-async def refusal(answer: Streaming, *, has_session: bool) -> Exception:
-    """Why there is no result: what the server says, or what its status means."""
+async def refusal(answer: Streaming, *, has_session: bool, cover: Cover = NOTHING) -> Exception:
+    """Why there is no result: what the server says, or what its status means.
+
+    `has_session`: whether the request was of one.
+    """
     status = answer.status
-    fault = await _said(answer)
+    fault = await _said(answer, cover)
     if status == 404 and has_session and (fault is None or _is_about_session(fault)):
         return SessionGoneError()
     if status in {401, 403}:
@@ -99,12 +106,12 @@ def _is_about_session(fault: Fault) -> bool:
     return fault.code != METHOD_NOT_FOUND
 
 
-async def _said(answer: Streaming) -> Fault | None:
+async def _said(answer: Streaming, cover: Cover) -> Fault | None:
     if not answer.headers.get("content-type", "").startswith("application/json"):
         return None
     try:
-        document = message.read(await answer.read(_MOST))
-    except Lost:
+        document = message.read(await answer.read(_MOST), cover)
+    except (Lost, message.TooManyError):
         return None
     if document is None or type(document.get("error")) is not dict:
         return None

@@ -80,8 +80,8 @@ class Wire(Protocol):
         """From now on its revision is spoken."""
         ...
 
-    def listen(self, uris: Sequence[str]) -> None:
-        """Hear what changes: lists, and these resources."""
+    async def listen(self, uris: Sequence[str]) -> None:
+        """Hear what changes: lists, and these resources. It is said when this returns."""
         ...
 
     def repeat(self, headers: Mapping[str, Mapping[tuple[str, ...], str]]) -> None:

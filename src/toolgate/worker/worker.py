@@ -15,6 +15,7 @@ from toolgate.crash import crash_here
 from toolgate.errors import CallRefused, OutOfTime, StoreError, ToolgateError
 from toolgate.queue.message import (
     VERSION,
+    Letter,
     Request,
     Result,
     UnreadableError,
@@ -32,6 +33,8 @@ _MS = 1_000_000
 
 Deliver = Callable[[Request], Awaitable[Output]]
 Expire = Callable[[Request], Awaitable[None]]
+# How a call ended, and where it is dead, what is left of it.
+Tell = Callable[[Result, Letter | None], Awaitable[None]]
 
 
 class Arrivals(Protocol):
@@ -64,7 +67,7 @@ class Worker:
         terms: Terms,
         *,
         expire: Expire,
-        tell: Callable[[Result], Awaitable[None]],
+        tell: Tell,
     ) -> None:
         self._queue = queue
         self._arrivals = arrivals
@@ -75,6 +78,9 @@ class Worker:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._freed = asyncio.Event()
         self._stopping = False
+        # Nothing is taken, and nothing is being taken.
+        self._over = asyncio.Event()
+        self._over.set()
 
     @property
     def busy(self) -> int:
@@ -83,12 +89,18 @@ class Worker:
 
     async def run(self) -> None:
         """Until it is cancelled or drained. A store that is away is asked again."""
+        self._over.clear()
         renewing = asyncio.create_task(self._renew(), name="toolgate-renew")
         sweeping = asyncio.create_task(self._sweep(), name="toolgate-sweep")
         try:
             while not self._stopping:
                 await self._round()
+            self._over.set()
+            # What runs stays here until it has ended.
+            while self._running:
+                await asyncio.wait(list(self._running.values()))
         finally:
+            self._over.set()
             for task in (renewing, sweeping):
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
@@ -98,8 +110,14 @@ class Worker:
         """Nothing new; what runs gets so many seconds. What does not end is taken by others."""
         self._stopping = True
         self._freed.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                # What was being taken in this moment is run, too.
+                await self._over.wait()
+                while self._running:
+                    await asyncio.wait(list(self._running.values()))
         if self._running:
-            await asyncio.wait(list(self._running.values()), timeout=patience)
+            _log.warning("%d calls were not over and are left to others", len(self._running))
 
     async def _round(self) -> None:
         room = self._terms.concurrency - len(self._running)
@@ -175,16 +193,16 @@ class Worker:
         if why:
             _log.error("call %s of %s is dead: %s", taken.call_id, taken.tool, why)
         crash_here("CP18")
-        await self._tell(
-            Result(
-                version=VERSION,
-                id=taken.call_id,
-                tool=taken.tool,
-                tenant=taken.tenant,
-                output=output,
-                ended_ms=clock.unix_ns() // _MS,
-            )
+        ended_ms = clock.unix_ns() // _MS
+        result = Result(
+            version=VERSION,
+            id=taken.call_id,
+            tool=taken.tool,
+            tenant=taken.tenant,
+            output=output,
+            ended_ms=ended_ms,
         )
+        await self._tell(result, _letter(taken, why, ended_ms) if why else None)
 
     async def _renew(self) -> None:
         """What runs here stays here."""
@@ -207,6 +225,19 @@ def _patience(taken: Taken) -> float:
     """Longer each time, and never the same for two."""
     longest = min(_FIRST_BACK * 2 ** (taken.attempts - 1), _LAST_BACK)
     return longest * random.uniform(0.5, 1.0)  # noqa: S311  no secret hangs on it
+
+
+def _letter(taken: Taken, why: str, died_ms: int) -> Letter:
+    return Letter(
+        version=VERSION,
+        id=taken.call_id,
+        tool=taken.tool,
+        tenant=taken.tenant,
+        why=why,
+        attempts=taken.attempts,
+        died_ms=died_ms,
+        message=taken.message,
+    )
 
 
 def _late(taken: Taken) -> Output:

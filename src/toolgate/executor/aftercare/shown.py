@@ -6,6 +6,10 @@ import orjson
 
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
+from toolgate.queue.queue import Depth, Kept, Stage
+from toolgate.spec.effect import Effect
+
+NO_SUCH_DEAD = "`toolgate queue dead --tenant NAME` lists those that can be tried again."
 
 
 def summary(entry: Entry) -> dict[str, Any]:
@@ -48,6 +52,78 @@ def whole(entry: Entry) -> dict[str, Any]:
         told["approval_id"] = entry.approval
     if entry.plan:
         told["undo"] = {"plan": _json(entry.plan), "until_ns": entry.undo_until_ns}
+    return told
+
+
+def queued(kept: Kept, entry: Entry | None, effect: Effect) -> dict[str, Any]:
+    """A call that was queued: how it stands there, and what is on record of it elsewhere.
+
+    `effect` is its tool's, for one that no worker has begun.
+    """
+    told = _unbegun(kept, effect) if entry is None else whole(entry)
+    if kept.stage is not Stage.DONE:
+        told["state"] = (State.FAILED if kept.stage is Stage.DEAD else State.RECEIVED).value
+    if kept.output:
+        told["output"] = _json(kept.output)
+    told["queue"] = {
+        "stage": kept.stage.value,
+        "attempts": kept.attempts,
+        "queued_ns": kept.queued_ns,
+        "expires_ns": kept.expires_ns,
+    }
+    return told
+
+
+def depth(found: Depth) -> dict[str, Any]:
+    """How much there is to do."""
+    return {
+        "waiting": found.waiting,
+        "sent": found.sent,
+        "taken": found.taken,
+        "dead": found.dead,
+        "oldest_ns": found.oldest_ns or None,
+    }
+
+
+def dead(kept: Kept) -> dict[str, Any]:
+    """One line of a list of those that no worker could run."""
+    return {
+        "call_id": kept.call_id,
+        "tenant": kept.tenant,
+        "tool": kept.tool,
+        "agent": kept.agent,
+        "user": kept.user,
+        "attempts": kept.attempts,
+        "queued_ns": kept.queued_ns,
+        "ended_ns": kept.ended_ns,
+        "why": kept.why,
+    }
+
+
+def _unbegun(kept: Kept, effect: Effect) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "call_id": kept.call_id,
+        "tool": kept.tool,
+        "effect": effect.value,
+        "state": State.FAILED.value,
+        "agent": kept.agent,
+        "user": kept.user,
+        "started_ns": kept.queued_ns,
+        "ended_ns": kept.ended_ns or None,
+        "duration_ms": 0.0,
+        "tenant": kept.tenant,
+        "persona": "",
+        "session": "",
+        "fingerprint": "",
+        "decision": "",
+        "recovery": "",
+        "args": None,
+        "output": None,
+    }
+    output: dict[str, Any] = _json(kept.output) or {}
+    failure = output.get("error")
+    if failure:
+        told["error"] = {"code": failure["code"], "message": failure["message"]}
     return told
 
 

@@ -20,10 +20,10 @@ _NEVER = 2**63
 _PAUSE_NS = 1_000_000
 
 
-# The calls that the running code is inside of: until when they go on, and how many they are.
-# A plain pair: anything with names takes several times as long to make.
-_NOWHERE = (_NEVER, 0)
-_around: ContextVar[tuple[int, int]] = ContextVar("toolgate_around", default=_NOWHERE)
+# The calls that the running code is inside of: until when they go on, how many they are, and whose.
+# A plain tuple: anything with names takes several times as long to make.
+_NOWHERE = (_NEVER, 0, "")
+_around: ContextVar[tuple[int, int, str]] = ContextVar("toolgate_around", default=_NOWHERE)
 
 
 def latest_ns() -> int:
@@ -36,11 +36,16 @@ def depth() -> int:
     return _around.get()[1]
 
 
+def tenant() -> str:
+    """Whose call the running code is inside of; empty where it is in none."""
+    return _around.get()[2]
+
+
 @contextlib.contextmanager
 def within(until_ns: int) -> Generator[None]:
     """Calls made in here end by then, also where they would have more time of their own."""
     outer = _around.get()
-    _around.set((min(until_ns, outer[0]), outer[1]))
+    _around.set((min(until_ns, outer[0]), outer[1], outer[2]))
     try:
         yield
     finally:
@@ -71,7 +76,7 @@ class Deadline(Extension):
             outer = _around.get()
             if call.until_ns <= call.began_ns or self._idle is not None:
                 self._refuse(call, is_inside=outer[1] > 0)
-            _around.set((call.until_ns, outer[1] + 1))
+            _around.set((call.until_ns, outer[1] + 1, call.grant.caller.tenant))
             try:
                 work = inner(call)
                 # A timer costs more than a whole call that never waits: start it when it has to.

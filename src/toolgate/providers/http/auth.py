@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from toolgate.net.credential import Credential
+from toolgate.net.hidden import forms
 from toolgate.net.location import Location
 from toolgate.providers.http import read
 from toolgate.providers.http.address import location_of
-from toolgate.providers.http.hidden import forms
 from toolgate.providers.http.oauth import Client, Tokens
 from toolgate.providers.http.secret import Secrets
 

@@ -16,13 +16,13 @@ from toolgate.errors import (
 )
 from toolgate.net.client import HttpClient
 from toolgate.net.errors import Late, Lost, NotAllowed, NotSent
+from toolgate.net.hidden import without
 from toolgate.net.location import read
 from toolgate.net.redirect import Request as Asked
 from toolgate.net.redirect import onward
 from toolgate.providers.http.address import Unfit
 from toolgate.providers.http.auth import Proof
 from toolgate.providers.http.config import Unusable, plan
-from toolgate.providers.http.hidden import without
 from toolgate.providers.http.oauth import Tokens
 from toolgate.providers.http.plan import Plan, Request
 from toolgate.providers.http.reading import result

@@ -10,9 +10,10 @@ import orjson
 from toolgate.call import Call
 from toolgate.errors import InvalidOutput, ToolError
 from toolgate.executor.mapping import UnmappedError, found
+from toolgate.net.hidden import without
 from toolgate.providers.http import read
-from toolgate.providers.http.hidden import without
 from toolgate.providers.http.words import cleaned
+from toolgate.text.values import MOST, are_too_many
 
 # orjson writes nothing deeper than 254.
 _SHALLOW = 250
@@ -103,6 +104,10 @@ def _value(
 
 
 def _json(call: Call, body: bytes, hidden: tuple[bytes, ...]) -> Any:
+    if are_too_many(body):
+        raise InvalidOutput(
+            f"{call.spec.name!r} ran, but its answer has more than {MOST:,} values. Ask for less."
+        )
     try:
         value = orjson.loads(body)
         if b"\\" in body and hidden:

@@ -2,7 +2,6 @@
 
 from typing import Annotated, Any
 
-from toolgate.errors import CallNotFound
 from toolgate.executor.aftercare import shown
 from toolgate.ledger.ledger import Which
 from toolgate.server.admin.desk import Desk, OfTenant, SignedOfTenant
@@ -57,13 +56,10 @@ async def list_calls(desk: Desk, given: SomeCalls) -> Any:
 async def show_call(desk: Desk, _: OfTenant) -> Any:
     """`GET calls/{id}?tenant=`, with the calls that ran it again or took it back."""
     tenant, [call_id] = desk.need_tenant(), desk.names
-    entry = await desk.gate.journal.find(tenant, call_id)
-    if entry is None:
-        raise CallNotFound(call_id)
-    linked = await desk.gate.ledger.search(
-        Which(tenant=tenant, of=call_id, since_ns=entry.started_ns)
-    )
-    return shown.whole(entry) | {"linked": [shown.summary(one) for one in linked]}
+    call = await desk.gate.find(tenant, call_id)
+    since_ns = 0 if call.entry is None else call.entry.started_ns
+    linked = await desk.gate.ledger.search(Which(tenant=tenant, of=call_id, since_ns=since_ns))
+    return call.shown() | {"linked": [shown.summary(one) for one in linked]}
 
 
 async def settle(desk: Desk, given: Settled) -> Any:

@@ -10,6 +10,7 @@ from toolgate.server.mcp.exchange import Back, Exchange, Peer
 from toolgate.server.mcp.faults import fault_of
 from toolgate.server.mcp.methods import Method, Methods
 from toolgate.server.mcp.others import Others
+from toolgate.server.mcp.post import Post
 from toolgate.server.mcp.rpc import Id, Message
 from toolgate.server.mcp.seal import Seal
 from toolgate.server.mcp.tasks import AFTER
@@ -30,6 +31,8 @@ class Answering:
         self, gate: Runtime, *, expose_tools: bool = True, task_after: float = AFTER
     ) -> None:
         self.gate = gate
+        # Between nodes.
+        self.post = Post(gate.shelf)
         self.changes = Changes(gate)
         self.listing = listing.Listing()
         self.others = Others(gate, exposed=expose_tools)
@@ -37,6 +40,7 @@ class Answering:
             self.listing,
             Seal(gate.secret),
             self.others,
+            self.post,
             expose_tools=expose_tools,
             task_after=task_after,
         )
@@ -45,6 +49,7 @@ class Answering:
         """Nobody is answered any more; side effects get so many seconds to come to their end."""
         await self.changes.close()
         await self.methods.tasks.close(self.gate, patience)
+        await self.post.close()
 
     async def answer(
         self, exchange: Exchange, id_: Id, more: Mapping[str, Method] = _NO_MORE

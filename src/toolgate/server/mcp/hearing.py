@@ -55,6 +55,8 @@ class Hearing:
             return True
         if len(self._watched) >= MOST or not tells(share):
             return False
+        if not self._others.allowance.take(self._caller.key, uri):
+            return False
 
         def told(which: str) -> None:
             self._add(_Due(share.server, Kind.RESOURCES, UPDATED, which))
@@ -62,11 +64,15 @@ class Hearing:
         try:
             async with asyncio.timeout(PATIENCE):
                 leave = await share.upstream.watch(uri, told)
-        except (ToolgateError, TimeoutError):
-            return False
+        except BaseException as error:
+            self._others.allowance.give(self._caller.key, uri)
+            if isinstance(error, (ToolgateError, TimeoutError)):
+                return False
+            raise
         if not self._is_open or uri in self._watched:
             # It went, or asked twice, while the server was asked.
             leave()
+            self._others.allowance.give(self._caller.key, uri)
             return self._is_open
         self._watched[uri] = share.server, leave
         return True
@@ -76,6 +82,7 @@ class Hearing:
         _server, leave = self._watched.pop(uri, ("", None))
         if leave is not None:
             leave()
+            self._others.allowance.give(self._caller.key, uri)
 
     def changed(self, server: str, kind: Kind) -> None:
         """One of a server's lists has changed."""

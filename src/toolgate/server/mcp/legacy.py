@@ -1,23 +1,28 @@
 """The older revision over HTTP: a session from `initialize` on, with streams both ways."""
 
 import asyncio
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Any
 
 import msgspec
 
 from toolgate.call import Caller
-from toolgate.errors import Overloaded, ToolgateError
+from toolgate.errors import Overloaded, StoreError, ToolgateError
 from toolgate.server.auth import caller_of
 from toolgate.server.body import Receive
 from toolgate.server.headers import CLOSED
 from toolgate.server.mcp import revision, rpc, sse
+from toolgate.server.mcp.afar import Afar, written
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.faults import told
 from toolgate.server.mcp.holders import Holders
 from toolgate.server.mcp.modern import Headers
+from toolgate.server.mcp.passport import Passports
+from toolgate.server.mcp.post import ALL
 from toolgate.server.mcp.rpc import Fault, Message
-from toolgate.server.mcp.sessions import Session, Sessions
+from toolgate.server.mcp.sessions import BESIDE, Session, Sessions
+from toolgate.server.mcp.standing import SAID, Standing
 from toolgate.server.mcp.talk import Talk
 from toolgate.server.problems import wire_problem
 from toolgate.tenancy.keys import Key
@@ -25,8 +30,12 @@ from toolgate.tenancy.keys import Key
 SESSION = b"mcp-session-id"
 LAST = b"last-event-id"
 _RETRY = b"retry: 1000\n"
+# How long after its stream began, or was let go, a client may come back to it at another node.
+_COMES_BACK = 600.0
 # Of the numbers that stand in the ids of events.
 _MOST_DIGITS = 12
+_ANSWER, _CANCEL = "answer", "cancel"
+_MOST_LETTERS = 100
 _SSE = b"text/event-stream"
 # What may have something to say, or to ask, before it is answered.
 _MAY_ASK = frozenset({"tools/call", "resources/read", "prompts/get"})
@@ -37,7 +46,13 @@ class Legacy:
 
     def __init__(self, answering: Answering) -> None:
         self._talk = Talk(answering)
-        self._sessions = Sessions()
+        self._post = answering.post
+        self._passports = Passports(answering.gate.secret)
+        self._sessions = Sessions(self._passports, self._post.node)
+        self._afar = Afar(self._sessions, self._post)
+        self._post.on(_ANSWER, self._answer)
+        self._post.on(_CANCEL, self._cancel)
+        self._post.on(SAID, self._said)
         self._holders = Holders(lambda: answering.gate.tenancy.world)
         # Held here: what runs on after its client has gone must not be forgotten.
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -45,6 +60,7 @@ class Legacy:
     def close(self) -> None:
         """Every stream ends."""
         self._sessions.close()
+        self._afar.close()
 
     async def post(
         self,
@@ -62,10 +78,10 @@ class Legacy:
         if session is None:
             return
         if message.is_answer:
-            session.answered(message)
+            await self._answered(message, session)
             await _reply(send, 202, b"")
         elif not message.is_request:
-            self._talk.noted(message, session)
+            await self._cancelled(session, self._talk.noted(message, session))
             await _reply(send, 202, b"")
         elif message.method in _MAY_ASK and _SSE in headers.get(b"accept", b""):
             await self._streamed(message, session, send)
@@ -86,6 +102,7 @@ class Legacy:
             return
         if method == "DELETE":
             self._sessions.end(session)
+            await self._talk.standings.say(session, _ended)
             await _reply(send, 200, b"")
         elif _SSE not in headers.get(b"accept", b""):
             await _reply(send, 406, b"")
@@ -104,9 +121,6 @@ class Legacy:
         except ToolgateError as error:
             await _reply(send, 503, rpc.fault(message.id, told(error)))
             return
-        # What is done in one session belongs together, for policies that look back.
-        whose = msgspec.structs.replace(caller, session=session.id)
-        session.peer = msgspec.structs.replace(peer, session=session.id, caller=whose)
         body = rpc.result(message.id, self._talk.welcome(peer))
         await _reply(send, 200, body, ((SESSION, session.id.encode()),))
 
@@ -116,15 +130,70 @@ class Legacy:
             fault = Fault(rpc.INVALID_REQUEST, "Send Mcp-Session-Id, which `initialize` gives.")
             await _reply(send, 400, rpc.fault(None, fault))
             return None
-        found = self._sessions.find(id_.strip().decode("latin-1"), key.id)
+        try:
+            found = await self._found(id_.strip().decode("latin-1"), key)
+        except Overloaded as error:
+            await _reply(send, 503, rpc.fault(None, told(error)), ((b"retry-after", b"60"),))
+            return None
         if found is not None and found.peer.key is not key:
             # A later token of the same holder may say more, or less, than the first.
-            whose = msgspec.structs.replace(caller_of(key), session=found.id)
+            whose = msgspec.structs.replace(caller_of(key), session=found.name)
             found.peer = msgspec.structs.replace(found.peer, key=key, caller=whose)
         if found is None:
             fault = Fault(rpc.INVALID_REQUEST, "There is no such session: begin anew.")
             await _reply(send, 404, rpc.fault(None, fault))
         return found
+
+    async def _found(self, id_: str, key: Key) -> Session | None:
+        """A session that goes on, wherever it began."""
+        found, is_here = self._sessions.find(id_, key.id), True
+        if found is None:
+            found, is_here = self._sessions.restored(id_, key, caller_of(key)), False
+        if found is None:
+            return None
+        try:
+            goes_on = await self._talk.standings.look(found, anew=not is_here)
+        except StoreError:
+            # How it stands elsewhere is not known; what it began with holds.
+            return found
+        if not goes_on:
+            self._sessions.end(found)
+            return None
+        return found
+
+    async def _answered(self, message: Message, session: Session) -> None:
+        """An answer of the client's: for this node, or for the one that asked."""
+        id_, failed = str(message.id), message.error is not None
+        if session.answered(id_, message.result, failed=failed):
+            return
+        node = self._passports.asked_by(id_, session.name)
+        if node:
+            letter = {"session": session.name, "id": id_, "result": message.result}
+            with suppress(StoreError):
+                await self._post.send(node, _ANSWER, letter | {"failed": failed})
+
+    async def _answer(self, letter: Mapping[str, Any]) -> None:
+        session = self._sessions.named(letter["session"])
+        if session is not None:
+            session.answered(letter["id"], letter["result"], failed=bool(letter["failed"]))
+
+    async def _cancelled(self, session: Session, id_: str | int | None) -> None:
+        """A request that is to end runs at another node, or nowhere any more."""
+        if id_ is None or session.letters >= _MOST_LETTERS:
+            return
+        session.letters += 1
+        with suppress(StoreError):
+            await self._post.send(ALL, _CANCEL, {"session": session.name, "id": id_})
+
+    async def _cancel(self, letter: Mapping[str, Any]) -> None:
+        session = self._sessions.named(letter["session"])
+        if session is not None:
+            self._talk.cancel(session, letter["id"])
+
+    async def _said(self, letter: Mapping[str, Any]) -> None:
+        session = self._sessions.named(letter["name"])
+        if session is not None and not await self._talk.heard(session):
+            self._sessions.end(session)
 
     async def _streamed(self, message: Message, session: Session, send: sse.Send) -> None:
         """A call that may have something to say, or to ask. Who goes away can come back to it."""
@@ -144,6 +213,11 @@ class Legacy:
             return
         primed = session.peer.version == revision.LEGACY
         more = _RETRY + sse.priming(f"{stream.id}.0") if primed else b""
+        # Who goes away may come back to any node, and be answered by what it was asked at another.
+        expecting = ExitStack()
+        expecting.enter_context(self._post.expecting())
+        work.add_done_callback(lambda _: expecting.close())
+        self._post.linger(_COMES_BACK)
         with self._held(session):
             await sse.write(send, stream, named=True, more=more)
 
@@ -161,8 +235,15 @@ class Legacy:
         """The stream beside the answers, or the rest of one that was let go."""
         id_, after = _event(last)
         stream = session.find(id_) if last else session.beside
+        missed = stream is None and id_.endswith(BESIDE) and after is not None
+        if missed:
+            # It listened at another node; what it heard there is not known here.
+            stream, after = session.beside, session.beside.count
+        elif stream is None and await self._elsewhere(session, id_, after, receive, send):
+            return
         if stream is None or after is None:
-            await _reply(send, 404, b"")
+            fault = Fault(rpc.INVALID_REQUEST, "There is no such stream any more: begin anew.")
+            await _reply(send, 404, rpc.fault(None, fault))
             return
         if stream is session.beside and session.is_heard and not last:
             await _reply(send, 409, b"")
@@ -173,12 +254,41 @@ class Legacy:
             with ExitStack() as leaving:
                 leaving.callback(stream.let_go, taken)
                 leaving.enter_context(self._held(session))
+                leaving.enter_context(self._post.expecting())
                 if stream is session.beside:
-                    leaving.callback(await self._talk.listen(session))
+                    leaving.callback(await self._talk.listen(session, missed=missed))
                 await _written(stream, after, taken, receive, send)
         except Overloaded as error:
             fault = rpc.fault(None, told(error))
             await _reply(send, 503, fault, ((b"retry-after", b"60"),))
+
+    async def _elsewhere(
+        self, session: Session, id_: str, after: int | None, receive: Receive, send: sse.Send
+    ) -> bool:
+        """The rest of a stream that is at another node; `False` where it is gone."""
+        if after is None or id_.startswith(f"{self._post.node}-"):
+            return False
+        messages = self._afar.read(session, id_, after)
+        writing = asyncio.create_task(written(send, id_, messages))
+        gone = asyncio.create_task(sse.left(receive))
+        try:
+            with self._holders.held(lambda: session.peer.key, lambda: _stop(writing)):
+                await asyncio.wait({writing, gone}, return_when=asyncio.FIRST_COMPLETED)
+            return writing.result() if writing.done() and not writing.cancelled() else True
+        except (StoreError, OSError):
+            return False
+        finally:
+            writing.cancel()
+            gone.cancel()
+
+
+def _stop(writing: "asyncio.Task[bool]") -> None:
+    """Whoever reads it would not be let in any more."""
+    writing.cancel()
+
+
+def _ended(before: Standing) -> Standing:
+    return msgspec.structs.replace(before, is_over=True, subscribed=frozenset())
 
 
 def _event(last: str) -> tuple[str, int | None]:

@@ -84,7 +84,8 @@ class Lines:
             return
         if message.is_answer:
             if self._session is not None:
-                self._session.answered(message)
+                failed = message.error is not None
+                self._session.answered(str(message.id), message.result, failed=failed)
         elif not message.is_request:
             self._noted(message)
         elif message.id in self._running:

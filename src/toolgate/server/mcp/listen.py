@@ -1,8 +1,8 @@
 """`subscriptions/listen`: an answer that stays open and tells what has changed."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any, cast
 
 from toolgate.errors import Overloaded
@@ -16,6 +16,7 @@ from toolgate.server.mcp.holders import Holders
 from toolgate.server.mcp.rpc import Fault, Message
 from toolgate.server.mcp.task import Task
 from toolgate.server.mcp.template import MOST as MOST_URI
+from toolgate.server.mcp.watched import Watched
 from toolgate.tenancy.keys import not_valid
 
 # What is told of a list, and how a client asks for it.
@@ -46,9 +47,9 @@ class _Subscription:
         if flag is None or self.heard.get(flag):
             self.tell(method, params)
 
-    def told(self, task: Task) -> None:
+    def told(self, shown: Mapping[str, Any]) -> None:
         """How a task stands."""
-        self.tell("tasks", task.shown())
+        self.tell("tasks", dict(shown))
 
 
 class Listeners:
@@ -90,7 +91,7 @@ class Listeners:
         """As long as this is open, the stream is told; unless it is `False`, and was answered."""
         exchange = Exchange(self._gate, peer, message.method, message.params, {})
         try:
-            wanted, tasks = self._wanted(message, peer)
+            wanted, tasks = await self._wanted(message, peer)
         except Fault as error:
             _refused(stream, message.id, error)
             yield False
@@ -125,7 +126,9 @@ class Listeners:
             leaving.callback(_followed(tasks, one))
             yield True
 
-    def _wanted(self, message: Message, peer: Peer) -> tuple[dict[str, Any], list[Task]]:
+    async def _wanted(
+        self, message: Message, peer: Peer
+    ) -> tuple[dict[str, Any], list[Task | Watched]]:
         wanted: object = message.params.get("notifications")
         if not isinstance(wanted, dict):
             raise Fault(rpc.INVALID_PARAMS, "'notifications' says what is to be told.")
@@ -135,7 +138,7 @@ class Listeners:
         ids = found.get("taskIds")
         if ids is not None and type(ids) is not list:
             raise Fault(rpc.INVALID_PARAMS, "'taskIds' is a list of tasks.")
-        return found, [] if ids is None else self._tasks.of(peer, cast("list[Any]", ids))
+        return found, [] if ids is None else await self._tasks.of(peer, cast("list[Any]", ids))
 
     def _honoured(
         self, wanted: dict[str, Any], exchange: Exchange
@@ -157,9 +160,11 @@ class Listeners:
         """Resources of other servers that the caller may read, and that are told of."""
         found: list[str] = []
         for uri in _uris(wanted) if self._others.are_there else ():
-            share = await self._resources.place(exchange, uri)
-            if share is not None and await hearing.watch(share, uri):
-                found.append(uri)
+            # Of one that two servers have nobody can be told: whose it is could not be said.
+            with suppress(Fault):
+                share = await self._resources.place(exchange, uri)
+                if share is not None and await hearing.watch(share, uri):
+                    found.append(uri)
         return found
 
 
@@ -168,16 +173,13 @@ def _refused(stream: sse.Stream, id_: rpc.Id, error: Fault) -> None:
     stream.close()
 
 
-def _followed(tasks: list[Task], one: _Subscription) -> Callable[[], None]:
+def _followed(tasks: list[Task | Watched], one: _Subscription) -> Callable[[], None]:
     """Told of from now on, until what comes back is called."""
-    for task in tasks:
-        task.listeners.add(one.told)
-        # It may have changed since its client looked.
-        one.told(task)
+    leaving = [task.follow(one.told) for task in tasks]
 
     def leave() -> None:
-        for task in tasks:
-            task.listeners.discard(one.told)
+        for left in leaving:
+            left()
 
     return leave
 

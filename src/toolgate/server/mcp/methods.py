@@ -9,6 +9,7 @@ from toolgate.server.mcp.completion import Completion
 from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.listing import TTL_MS, Listing
 from toolgate.server.mcp.others import Others
+from toolgate.server.mcp.post import Post
 from toolgate.server.mcp.prompts import Prompts
 from toolgate.server.mcp.resources import Resources
 from toolgate.server.mcp.rpc import METHOD_NOT_FOUND, Fault
@@ -32,6 +33,7 @@ class Methods:
         listing: Listing,
         seal: Seal,
         others: Others,
+        post: Post,
         *,
         expose_tools: bool = True,
         task_after: float = AFTER,
@@ -39,7 +41,7 @@ class Methods:
         self._exposes = expose_tools
         self._others = others
         self.calls = Calls(listing, seal)
-        self.tasks = Tasks(self.calls, after=task_after)
+        self.tasks = Tasks(self.calls, post, after=task_after)
         self.resources = Resources(self.calls, others, runs=expose_tools)
         prompts = Prompts(self.calls, others)
         completion = Completion(self.resources, prompts)

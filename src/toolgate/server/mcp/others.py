@@ -7,21 +7,30 @@ it is shown them. So there is one gate, and nothing here decides.
 import asyncio
 import logging
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
 from toolgate.call import Caller
 from toolgate.catalog.snapshot import Snapshot
 from toolgate.errors import ToolgateError
 from toolgate.runtime import Runtime
+from toolgate.server.mcp.allowance import Allowance
+from toolgate.server.mcp.looked import letters, looked
+from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault
 from toolgate.spec.tool import ToolSpec
 from toolgate.upstreams.upstream import Json, Kind, Upstream
 
 log = logging.getLogger("toolgate.server")
+# In `_meta`: which server is meant, where two have the same URI, or a prompt of the same name.
+SERVER = "toolgate/server"
 _PROVIDER = "mcp"
 _GET_PROMPT = "get_prompt"
 # A server that does not answer must not keep the lists of all others back.
 PATIENCE = 5.0
+# Of a list, so many letters are looked at while others wait.
+_AT_ONCE = 20_000
+# Of what was found in it, that many are told.
+_MOST_TOLD = 3
 
 
 class Share(NamedTuple):
@@ -54,6 +63,10 @@ class Others:
         self._gate = gate
         self._exposed = exposed
         self._known: tuple[Snapshot, tuple[_Known, ...]] | None = None
+        # What those who listen may watch, by key.
+        self.allowance = Allowance()
+        # By server and kind: a list as it was sent, and what is shown of it.
+        self._looked: dict[tuple[str, Kind], tuple[Sequence[Json], Sequence[Json]]] = {}
         # Those who want to know when a list has changed, and who tells it.
         self.hearings: set[Hears] = set()
         self._tellers: dict[str, Upstream] = {}
@@ -84,6 +97,43 @@ class Others:
                 self._tellers[name] = upstream
                 upstream.on_changed(lambda kind, name=name: self._changed(name, kind))
 
+    async def offered(
+        self, shares: Sequence[Share], kind: Kind
+    ) -> list[tuple[Share, Sequence[Json]]]:
+        """Each server's list. One that is away has none, and leaves the others alone."""
+        lists = await asyncio.gather(*(self._listed(share, kind) for share in shares))
+        return list(zip(shares, lists, strict=True))
+
+    async def _listed(self, share: Share, kind: Kind) -> Sequence[Json]:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                listed = await share.upstream.listed(kind)
+                return await self._shown(share.server, kind, listed)
+        except (ToolgateError, TimeoutError) as error:
+            why = error.code if isinstance(error, ToolgateError) else "timeout"
+            log.warning("the %s of %r could not be listed (%s)", kind.value, share.server, why)
+            return ()
+
+    async def _shown(self, server: str, kind: Kind, listed: Sequence[Json]) -> Sequence[Json]:
+        """Looked at once, as long as it stays the same list."""
+        known = self._looked.get((server, kind))
+        if known is not None and known[0] is listed:
+            return known[1]
+        if letters(listed) > _AT_ONCE:
+            found = await asyncio.to_thread(looked, kind, listed)
+        else:
+            found = looked(kind, listed)
+        if found.found:
+            log.warning(
+                "of the %s of %r some words are withheld (%d): %s",
+                kind.value,
+                server,
+                len(found.found),
+                "; ".join(found.found[:_MOST_TOLD]),
+            )
+        self._looked[server, kind] = listed, found.shown
+        return found.shown
+
     def _changed(self, server: str, kind: Kind) -> None:
         for one in tuple(self.hearings):
             one.changed(server, kind)
@@ -97,26 +147,30 @@ class Others:
         return self._known[1]
 
 
-async def offered(shares: Sequence[Share], kind: Kind) -> list[tuple[Share, Sequence[Json]]]:
-    """Each server's list. One that is away has none, and leaves the others alone."""
-    lists = await asyncio.gather(*(_listed(share, kind) for share in shares))
-    return list(zip(shares, lists, strict=True))
-
-
-async def _listed(share: Share, kind: Kind) -> Sequence[Json]:
-    try:
-        async with asyncio.timeout(PATIENCE):
-            return await share.upstream.listed(kind)
-    except (ToolgateError, TimeoutError) as error:
-        why = error.code if isinstance(error, ToolgateError) else "timeout"
-        log.warning("the %s of %r could not be listed (%s)", kind.value, share.server, why)
-        return ()
-
-
 def said(value: Any, name: str) -> str:
     """A text that a server sent; empty where it sent something else."""
     found = cast("Json", value).get(name) if type(value) is dict else None
     return found if type(found) is str else ""
+
+
+def named(share: Share, one: Json) -> Json:
+    """As it is shown where two have it: with whose it is."""
+    meta = one.get("_meta")
+    told = cast("Json", meta) if type(meta) is dict else {}
+    return one | {"_meta": told | {SERVER: share.server}}
+
+
+def which(claims: Mapping[str, Share], of: str) -> Share:
+    """The only one that has it. Else none: nobody takes the place of another by its name."""
+    if len(claims) > 1:
+        servers = sorted(claims)
+        raise Fault(
+            INVALID_PARAMS,
+            f"{len(servers)} servers have it: {', '.join(servers)}. Say which: _meta: "
+            f"{{{SERVER!r}: {servers[0]!r}}}.",
+            {"of": of, "servers": servers},
+        )
+    return next(iter(claims.values()))
 
 
 def _stands_for(spec: ToolSpec) -> _Known | None:

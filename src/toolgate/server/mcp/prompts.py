@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from toolgate.call import Output
 from toolgate.errors import ToolError
 from toolgate.server.mcp.exchange import Exchange
-from toolgate.server.mcp.others import Others, Share, offered, said
+from toolgate.server.mcp.others import SERVER, Others, Share, named, said, which
 from toolgate.server.mcp.paging import Item, paged
 from toolgate.server.mcp.resources import failed, unpacked, whole
 from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, mapping, text
@@ -34,8 +34,11 @@ class Prompts:
 
     async def listed(self, exchange: Exchange) -> dict[str, Any]:
         """A page of them, by server and name."""
-        found = await self._all(exchange)
-        items = [Item(f"{one.share.server}\0{name}", one.shown) for name, one in found.items()]
+        items: list[Item] = []
+        for name, claims in (await self._all(exchange)).items():
+            for one in claims:
+                shown = one.shown if len(claims) == 1 else named(one.share, one.shown)
+                items.append(Item(f"{one.share.server}\0{name}", shown))
         items.sort(key=lambda item: item.key)
         return paged("prompts", items, exchange.params)
 
@@ -60,18 +63,24 @@ class Prompts:
         return await self._calls.standing(exchange, found.share.spec, args, passed)
 
     async def find(self, exchange: Exchange, name: str) -> Prompt | None:
-        """A prompt of that name, that this caller may have."""
-        return (await self._all(exchange)).get(name)
+        """A prompt of that name, that this caller may have; which of two, the caller has to say."""
+        found = {one.share.server: one for one in (await self._all(exchange)).get(name, ())}
+        if SERVER in exchange.meta:
+            return found.get(str(exchange.meta[SERVER]))
+        if not found:
+            return None
+        return found[which({one: found[one].share for one in found}, name).server]
 
-    async def _all(self, exchange: Exchange) -> dict[str, Prompt]:
-        """By name. Of one that two servers have, the first server's is it."""
+    async def _all(self, exchange: Exchange) -> dict[str, list[Prompt]]:
+        """By name, and of each server once."""
         shares = await self._others.shares(exchange.peer.caller, Kind.PROMPTS)
-        found: dict[str, Prompt] = {}
-        for share, listed in await offered(shares, Kind.PROMPTS):
+        found: dict[str, dict[str, Prompt]] = {}
+        for share, listed in await self._others.offered(shares, Kind.PROMPTS):
             for one in listed:
                 own = said(one, "name")
                 name = f"{share.prefix}{own}"
                 if own and not kept(name, "mcp", share.server):
                     shown = one if name == own else {**one, "name": name}
-                    found.setdefault(name, Prompt(share, own, shown))
-        return found
+                    of_name = found.setdefault(name, {})
+                    of_name.setdefault(share.server, Prompt(share, own, shown))
+        return {name: list(claims.values()) for name, claims in found.items()}

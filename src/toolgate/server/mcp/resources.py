@@ -14,7 +14,7 @@ from toolgate.errors import ToolError
 from toolgate.server.mcp import own, revision
 from toolgate.server.mcp.answers import is_content
 from toolgate.server.mcp.exchange import Exchange
-from toolgate.server.mcp.others import Others, Share, offered, said
+from toolgate.server.mcp.others import SERVER, Others, Share, named, said, which
 from toolgate.server.mcp.own import missing
 from toolgate.server.mcp.paging import Item, paged
 from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, Params, text
@@ -24,8 +24,6 @@ from toolgate.spec.names import is_of_house
 from toolgate.spec.tool import Resource, ToolSpec
 from toolgate.upstreams.upstream import Json, Kind
 
-# In `_meta`: which server is meant, where two have the same URI.
-SERVER = "toolgate/server"
 # Of another server's resource, which nobody can read in pieces.
 _MOST_BYTES = 16 * 1024 * 1024
 
@@ -95,23 +93,25 @@ class Resources:
     async def place(
         self, exchange: Exchange, uri: str, *, is_template: bool = False
     ) -> Share | None:
-        """The server that has it: the first by name that lists it, or whose template it fits; else
-        the only one that there is for this caller.
+        """The server that has it: which lists it, or whose template it fits; else the only one
+        that there is for this caller. Which of two is meant has to be said.
         """
         # No other server's resource can stand under what is the house's.
         if is_of_house(uri) or len(uri) > MOST:
             return None
         shares = await self._others.shares(exchange.peer.caller, Kind.RESOURCES)
-        named = exchange.meta.get(SERVER)
-        if named is not None:
-            return next((one for one in shares if one.server == named), None)
+        if SERVER in exchange.meta:
+            return next((one for one in shares if one.server == exchange.meta[SERVER]), None)
+        found: dict[str, Share] = {}
         if not is_template:
-            for share, listed in await offered(shares, Kind.RESOURCES):
+            for share, listed in await self._others.offered(shares, Kind.RESOURCES):
                 if any(said(one, "uri") == uri for one in listed):
-                    return share
-        for share, listed in await offered(shares, Kind.TEMPLATES):
+                    found[share.server] = share
+        for share, listed in await self._others.offered(shares, Kind.TEMPLATES):
             if any(fits(said(one, "uriTemplate"), uri) for one in listed):
-                return share
+                found[share.server] = share
+        if found:
+            return which(found, uri)
         return shares[0] if len(shares) == 1 else None
 
     async def _readable(self, exchange: Exchange) -> list[tuple[ToolSpec, Resource]]:
@@ -123,15 +123,20 @@ class Resources:
     async def _items(
         self, exchange: Exchange, kind: Kind, name: str, mine: Sequence[Item]
     ) -> list[Item]:
-        """Ours, then those of others by server and URI. Of one that two have, the first is it."""
-        items = {one.shown[name]: one for one in mine}
+        """Ours, then those of others by server and URI. Of one that two have, each says whose."""
         shares = await self._others.shares(exchange.peer.caller, Kind.RESOURCES)
-        for share, listed in await offered(shares, kind):
-            for one in listed:
-                uri = said(one, name)
-                if uri and not is_of_house(uri) and uri not in items:
-                    items[uri] = Item(f"{share.server}\0{uri}", one)
-        return sorted(items.values(), key=lambda item: item.key)
+        ours = {one.shown[name] for one in mine}
+        items = list(mine)
+        found: dict[str, list[tuple[Share, Json]]] = {}
+        for share, listed in await self._others.offered(shares, kind):
+            for uri, one in {said(one, name): one for one in reversed(listed)}.items():
+                if uri and not is_of_house(uri) and uri not in ours:
+                    found.setdefault(uri, []).append((share, one))
+        for uri, claims in found.items():
+            for share, one in claims:
+                shown = one if len(claims) == 1 else named(share, one)
+                items.append(Item(f"{share.server}\0{uri}", shown))
+        return sorted(items, key=lambda item: item.key)
 
 
 def _first(shown: Sequence[Json]) -> list[Item]:

@@ -84,6 +84,12 @@ class Stream:
         self.is_closed = True
         self._news.set()
 
+    def behind(self, number: int) -> list[tuple[int, bytes]]:
+        """What is kept of what came after this one, each with its own number."""
+        first = self._count - len(self._kept) + 1
+        numbered = enumerate(self._kept, first)
+        return [(at, message) for at, message in numbered if at > number]
+
     async def changed(self) -> None:
         """Until something was put, or it was closed."""
         await self._news.wait()
@@ -130,19 +136,20 @@ async def write(
     """All of a stream. `named`: each message bears an id by which the rest can be asked for."""
     await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
     if more:
-        await _body(send, more)
+        await body(send, more)
     async with aclosing(stream.read(after)) as messages:
         async for one in messages:
             if one is None:
-                await _body(send, _BEAT)
+                await body(send, _BEAT)
                 continue
             number, message = one
-            await _body(send, event(message, f"{stream.id}.{number}" if named else ""))
+            await body(send, event(message, f"{stream.id}.{number}" if named else ""))
     with suppress(OSError):
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _body(send: Send, raw: bytes) -> None:
+async def body(send: Send, raw: bytes) -> None:
+    """A piece of an answer that goes on."""
     await send({"type": "http.response.body", "body": raw, "more_body": True})
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from toolgate.server.mcp.resources import Resources
 from toolgate.server.mcp.rpc import Fault, Message
 from toolgate.server.mcp.sessions import Session
 from toolgate.server.mcp.sse import Stream
+from toolgate.server.mcp.standing import Standing, Standings
 from toolgate.tenancy.keys import Key
 
 _SUBSCRIBE = "resources/subscribe"
@@ -30,6 +31,7 @@ class Talk:
 
     def __init__(self, answering: Answering) -> None:
         self._answering = answering
+        self.standings = Standings(answering.post)
 
     def begun(self, message: Message, key: Key, caller: Caller) -> Peer:
         """Who sends an `initialize`."""
@@ -49,7 +51,7 @@ class Talk:
         """The answer to a request; what is told and asked on the way goes by its stream. Without
         one nobody would hear a question, and none is asked.
         """
-        more = _of(session, self._answering.methods.resources)
+        more = _of(session, self._answering.methods.resources, self._said(session))
         task = asyncio.current_task()
         assert task is not None and message.id is not None  # noqa: S101, PT018  both are there
         if message.id in session.running:
@@ -77,18 +79,34 @@ class Talk:
             del session.running[message.id]
         return body
 
-    def noted(self, message: Message, session: Session) -> None:
-        """A notification. A cancellation ends what changes nothing; the rest runs to its end."""
-        if message.method != "notifications/cancelled":
-            return
+    def noted(self, message: Message, session: Session) -> str | int | None:
+        """A notification. A cancellation ends what changes nothing; the rest runs to its end. What
+        comes back is the request that is to end and is not here.
+        """
         id_ = message.params.get("requestId")
-        found = session.running.get(id_) if isinstance(id_, (str, int)) else None
+        if message.method != "notifications/cancelled" or not isinstance(id_, (str, int)):
+            return None
+        return None if self.cancel(session, id_) else id_
+
+    def cancel(self, session: Session, id_: str | int) -> bool:
+        """Whether there is such a request here."""
+        found = session.running.get(id_)
         if found is not None and found[1]:
             found[0].cancel()
+        return found is not None
 
-    async def listen(self, session: Session) -> Callable[[], None]:
+    def _said(self, session: Session) -> "Say":
+        """What a session says is for every node; one on a pipe has no other."""
+
+        async def say(change: Callable[[Standing], Standing]) -> None:
+            if session.id:
+                await self.standings.say(session, change)
+
+        return say
+
+    async def listen(self, session: Session, *, missed: bool = False) -> Callable[[], None]:
         """Tell the session of changes, beside its answers, until the function that comes back is
-        called.
+        called. `missed`: some may have come before.
         """
 
         peer, others = session.peer, self._answering.others
@@ -113,11 +131,22 @@ class Talk:
             session.hearing = hearing
             leaving.callback(_deaf, session, hearing)
             await self._again(session, hearing)
+            if missed:
+                changed()
             return leaving.pop_all().close
 
+    async def heard(self, session: Session) -> bool:
+        """It has said something at another node, and may listen here; whether it goes on."""
+        goes_on = await self.standings.look(session, anew=True)
+        if goes_on and session.hearing is not None:
+            await self._again(session, session.hearing)
+        return goes_on
+
     async def _again(self, session: Session, hearing: Hearing) -> None:
-        """What it subscribed to before it listened."""
-        for uri in sorted(session.subscribed):
+        """What it subscribed to before it listened, or elsewhere; and what it did no longer."""
+        for uri in hearing.watched - session.subscribed:
+            hearing.drop(uri)
+        for uri in sorted(session.subscribed - hearing.watched):
             params = {"uri": uri}
             exchange = Exchange(self._answering.gate, session.peer, _SUBSCRIBE, params, {})
             with contextlib.suppress(Fault):
@@ -154,7 +183,10 @@ def _silent(peer: Peer) -> Peer:
     return msgspec.structs.replace(peer, capabilities=takes)
 
 
-def _of(session: Session, resources: Resources) -> dict[str, Method]:
+Say = Callable[[Callable[[Standing], Standing]], Awaitable[None]]
+
+
+def _of(session: Session, resources: Resources, say: Say) -> dict[str, Method]:
     """The methods that only a session has."""
 
     async def ping(_: Exchange) -> dict[str, Any]:
@@ -165,10 +197,12 @@ def _of(session: Session, resources: Resources) -> dict[str, Method]:
         if level not in LEVELS:
             raise Fault(rpc.INVALID_PARAMS, f"'level' is one of: {', '.join(LEVELS)}.")
         session.log_level = level
+        await say(lambda before: msgspec.structs.replace(before, log_level=level))
         return {}
 
     async def subscribe(exchange: Exchange) -> dict[str, Any]:
-        uri, share = await resources.check(exchange)
+        # Of one that two servers have nobody can be told: whose it is could not be said.
+        uri, share = await resources.check(msgspec.structs.replace(exchange, meta={}))
         if len(session.subscribed) >= MOST and uri not in session.subscribed:
             raise Fault(rpc.INVALID_PARAMS, f"A session subscribes to at most {MOST} resources.")
         letters = sum(map(len, session.subscribed | {uri}))
@@ -179,13 +213,25 @@ def _of(session: Session, resources: Resources) -> dict[str, Method]:
         if share is not None and not tells(share):
             raise Fault(rpc.INVALID_PARAMS, "Its server does not tell when a resource changes.")
         session.subscribed.add(uri)
-        if share is not None and session.hearing is not None:
-            await session.hearing.watch(share, uri)
+        hearing = session.hearing
+        if share is not None and hearing is not None and not await hearing.watch(share, uri):
+            session.subscribed.discard(uri)
+            raise Fault(
+                rpc.INTERNAL_ERROR,
+                "Its server cannot be asked to tell of it now, or too much is watched already. "
+                "Unsubscribe from something, or try again later.",
+            )
+        await say(
+            lambda before: msgspec.structs.replace(before, subscribed=before.subscribed | {uri})
+        )
         return {}
 
     async def unsubscribe(exchange: Exchange) -> dict[str, Any]:
         uri = rpc.text(exchange.params, "uri")
         session.subscribed.discard(uri)
+        await say(
+            lambda before: msgspec.structs.replace(before, subscribed=before.subscribed - {uri})
+        )
         if session.hearing is not None:
             session.hearing.drop(uri)
         return {}

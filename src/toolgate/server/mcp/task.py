@@ -61,6 +61,7 @@ class Task:
     def __init__(self, id_: str, exchange: Exchange, *, may_end: bool, key: str | None) -> None:
         self.id = id_
         self.owner = exchange.peer.key.id
+        self.tenant = exchange.peer.caller.tenant
         # Whether it changes nothing, and can be given up in the middle.
         self.may_end = may_end
         self.status: Status = "working"
@@ -132,12 +133,15 @@ class Task:
             self._answers[own] = given[name]
         return not self._asked
 
-    def again(self, peer: Peer) -> Exchange:
-        """The next round: the same call, with the answers, for the key as it is now."""
+    def again(self, peer: Peer | None) -> Exchange:
+        """The next round: the same call, with the answers, for the key as it is now. Where they
+        came by another node it is that of the first round; the gate knows how it stands today.
+        """
         first = self._exchange
         assert first is not None  # noqa: S101  it is not over
         # What the client can be asked, it said when it made the call.
-        peer = msgspec.structs.replace(first.peer, key=peer.key, caller=peer.caller)
+        whose = first.peer if peer is None else peer
+        peer = msgspec.structs.replace(first.peer, key=whose.key, caller=whose.caller)
         more = {"inputResponses": self._answers, "requestState": self._state}
         self._changed("working")
         return msgspec.structs.replace(first, peer=peer, params=first.params | more)
@@ -171,6 +175,17 @@ class Task:
         """Somebody has given up what has to come to its end."""
         self._message = "It has been asked to end. A side effect runs to its end once it has begun."
         self._changed("working")
+
+    def follow(self, tell: Callable[[Mapping[str, Any]], None]) -> Callable[[], None]:
+        """Tell how it stands, now and whenever that changes, until what comes back is called."""
+
+        def told(task: Task) -> None:
+            tell(task.shown())
+
+        self.listeners.add(told)
+        # It may have changed since its client looked.
+        tell(self.shown())
+        return lambda: self.listeners.discard(told)
 
     def _name(self, name: str) -> str:
         found, count = name, 1

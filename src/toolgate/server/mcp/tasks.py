@@ -1,16 +1,17 @@
 """The Tasks extension: a call that takes long is answered with a task, and goes on by itself.
 
-Tasks live in one process, for the key that made them: to any other key, and on any other node, they
-are not there. What a side effect did is in the ledger all the same.
+A task runs at the node that made it; how it stands is on the board, so that any node can tell, and
+what is said to another one is passed on to it by a letter. To any other key it is not there.
 """
 
 import asyncio
 import contextlib
-import functools
 import logging
 import secrets
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -19,12 +20,15 @@ import msgspec
 from toolgate import clock
 from toolgate.runtime import Runtime
 from toolgate.server.mcp.answers import stamped
+from toolgate.server.mcp.board import Board, Noted
 from toolgate.server.mcp.exchange import Exchange, Peer
 from toolgate.server.mcp.faults import fault_of
 from toolgate.server.mcp.line import answers_of
+from toolgate.server.mcp.post import Post
 from toolgate.server.mcp.rpc import INVALID_PARAMS, MISSING_CAPABILITY, Fault, text
-from toolgate.server.mcp.task import TOKEN, TTL_MS, Task, Way
+from toolgate.server.mcp.task import OPEN, TOKEN, TTL_MS, Task, Way
 from toolgate.server.mcp.tools import KEY, TURN_GROUP, Calls
+from toolgate.server.mcp.watched import Watched
 from toolgate.spec.effect import Effect
 
 log = logging.getLogger("toolgate.server")
@@ -43,8 +47,11 @@ _MOST_HEARD = 256
 class Tasks:
     """All of this process. Where there is no room for another, its call is waited for."""
 
-    def __init__(self, calls: Calls, *, after: float = AFTER) -> None:
+    def __init__(self, calls: Calls, post: Post, *, after: float = AFTER) -> None:
         self._calls = calls
+        self._post = post
+        self._board = Board(post)
+        post.on("task", self._said)
         self._after = after
         self._all: dict[str, Task] = {}
         self._of_key: Counter[str] = Counter()
@@ -52,6 +59,7 @@ class Tasks:
         # What is over, or waits for answers, by how long it has.
         self._resting: deque[tuple[int, Task]] = deque()
         self._running: dict[asyncio.Task[Any], bool] = {}
+        self._expecting: dict[str, ExitStack] = {}
 
     def __len__(self) -> int:
         return len(self._all)
@@ -76,43 +84,52 @@ class Tasks:
         task = self._made(exchange, may_end=is_pure)
         way.leads_into(task)
         self._follow(task, work)
+        await self._board.put(task)
         shown = task.shown()
         return stamped(shown, shown.get("_meta", {}), modern=True) | {"resultType": "task"}
 
     async def get(self, exchange: Exchange) -> dict[str, Any]:
         """How a task stands; its result, once there is one."""
-        shown = self._found(exchange).shown()
+        found = await self._found(exchange)
+        shown = found.shown if isinstance(found, Noted) else found.shown()
         return stamped(shown, shown.get("_meta", {}), modern=True)
 
     async def update(self, exchange: Exchange) -> dict[str, Any]:
         """Answers to what it asks. With the last of them it goes on."""
-        task = self._found(exchange)
+        task = await self._found(exchange)
         if type(exchange.params.get("inputResponses")) is not dict:
             raise Fault(INVALID_PARAMS, "'inputResponses' are answers by the names of what asks.")
-        if task.answered(answers_of(exchange.params)):
-            self._follow(task, self._begin(task.again(exchange.peer), may_end=task.may_end))
+        given = answers_of(exchange.params)
+        if isinstance(task, Noted):
+            id_ = text(exchange.params, "taskId")
+            await self._board.answered(exchange.peer, id_, task, given)
+            await self._passed_on(exchange, task, {"answers": given})
+        else:
+            self._answer(task, given, exchange.peer)
         return stamped({}, modern=True)
 
     async def cancel(self, exchange: Exchange) -> dict[str, Any]:
         """Give a task up: what changes nothing ends, and what has not begun. A side effect that may
         have begun runs to its end: nobody could say how far it got.
         """
-        task = self._found(exchange)
-        if task.status == "input_required" or (task.may_end and not task.is_over):
-            task.cancelled()
-            self._rests(task)
-            if task.work is not None:
-                task.work.cancel()
-                task.work = None
-        elif not task.is_over:
-            task.runs_on()
+        task = await self._found(exchange)
+        if isinstance(task, Noted):
+            await self._passed_on(exchange, task, {"cancel": True})
+        else:
+            self._give_up(task)
         return stamped({}, modern=True)
 
-    def of(self, peer: Peer, ids: Sequence[Any]) -> list[Task]:
+    async def of(self, peer: Peer, ids: Sequence[Any]) -> list[Task | Watched]:
         """Those of them that are the key's: they can be listened to."""
         declared(peer)
-        found = (self._of(peer, id_) for id_ in ids[:_MOST_HEARD])
-        return list({one.id: one for one in found if one is not None}.values())
+        found: dict[str, Task | Watched] = {}
+        for id_ in ids[:_MOST_HEARD]:
+            one = self._of(peer, id_)
+            if one is not None:
+                found[one.id] = one
+            elif type(id_) is str and await self._board.find(peer, id_) is not None:
+                found[id_] = Watched(id_, partial(self._board.find, peer, id_))
+        return list(found.values())
 
     async def close(self, gate: Runtime, patience: float) -> None:
         """The house closes. Nobody can ask any more: what changes nothing ends, and side effects
@@ -127,6 +144,38 @@ class Tasks:
             log.warning("%d tasks were not over; how their calls ended is on record", count)
             await gate.finish(0)
             await asyncio.wait(tuple(self._running), timeout=1)
+        # What was done for a task is told by it, wherever it is asked about now.
+        await asyncio.sleep(0)
+        await self._board.close()
+
+    async def _said(self, letter: Mapping[str, Any]) -> None:
+        """What the client of one of our tasks has said at another node."""
+        task = self._all.get(letter["id"])
+        if task is None or task.owner != letter["key"]:
+            return
+        if letter.get("cancel"):
+            self._give_up(task)
+        else:
+            self._answer(task, letter["answers"], None)
+
+    async def _passed_on(self, exchange: Exchange, noted: Noted, what: Mapping[str, Any]) -> None:
+        id_, key = text(exchange.params, "taskId"), exchange.peer.key.id
+        if noted.shown["status"] in OPEN:
+            await self._post.send(noted.node, "task", {"id": id_, "key": key, **what})
+
+    def _answer(self, task: Task, given: Mapping[str, Any], peer: Peer | None) -> None:
+        if task.answered(given):
+            self._follow(task, self._begin(task.again(peer), may_end=task.may_end))
+
+    def _give_up(self, task: Task) -> None:
+        if task.status == "input_required" or (task.may_end and not task.is_over):
+            task.cancelled()
+            self._rests(task)
+            if task.work is not None:
+                task.work.cancel()
+                task.work = None
+        elif not task.is_over:
+            task.runs_on()
 
     def _begin(self, exchange: Exchange, *, may_end: bool) -> asyncio.Task[dict[str, Any]]:
         work = asyncio.create_task(self._calls.call(exchange), name="toolgate-mcp-call")
@@ -142,7 +191,7 @@ class Tasks:
 
     def _follow(self, task: Task, work: asyncio.Task[dict[str, Any]]) -> None:
         task.work = work
-        work.add_done_callback(functools.partial(self._over, task))
+        work.add_done_callback(partial(self._over, task))
 
     def _over(self, task: Task, work: asyncio.Task[dict[str, Any]]) -> None:
         if task.is_over:
@@ -161,6 +210,8 @@ class Tasks:
         self._rests(task)
 
     def _rests(self, task: Task) -> None:
+        if task.is_over:
+            self._left(task)
         self._resting.append((task.since_ns, task))
 
     def _made(self, exchange: Exchange, *, may_end: bool) -> Task:
@@ -169,7 +220,15 @@ class Tasks:
         key = None if may_end else exchange.meta.get(KEY)
         task = self._all[id_] = Task(id_, exchange, may_end=may_end, key=key)
         self._of_key[task.owner] += 1
+        # As long as it is open its client may say something at another node.
+        self._expecting[id_] = ExitStack()
+        self._expecting[id_].enter_context(self._post.expecting())
         return task
+
+    def _left(self, task: Task) -> None:
+        waits = self._expecting.pop(task.id, None)
+        if waits is not None:
+            waits.close()
 
     def _has_room(self, key_id: str) -> bool:
         self._sweep()
@@ -183,19 +242,21 @@ class Tasks:
             # It may have gone on since.
             if task.since_ns == since_ns and task.status != "working":
                 del self._all[task.id]
+                self._left(task)
                 self._bytes -= task.size
                 self._of_key[task.owner] -= 1
                 if not self._of_key[task.owner]:
                     del self._of_key[task.owner]
 
-    def _found(self, exchange: Exchange) -> Task:
+    async def _found(self, exchange: Exchange) -> Task | Noted:
         declared(exchange.peer)
-        task = self._of(exchange.peer, text(exchange.params, "taskId"))
+        id_ = text(exchange.params, "taskId")
+        task = self._of(exchange.peer, id_) or await self._board.find(exchange.peer, id_)
         if task is None:
             raise Fault(
                 INVALID_PARAMS,
-                "There is no such task: it is another key's, on another node, or too old. What a "
-                "side effect did is in the ledger.",
+                "There is no such task: it is another key's, or too old. What a side effect did is "
+                "in the ledger.",
             )
         return task
 

@@ -25,6 +25,8 @@ class Admission(NamedTuple):
     hosts: Collection[str]
     path: Callable[[str], Path]
     guard: Guard
+    # Folders that tools write.
+    written: Sequence[str] = ()
 
     def refusal(self, given: McpServer) -> str:
         """What it asks for that is not listed, and what to write; empty where all is."""
@@ -49,6 +51,12 @@ class Admission(NamedTuple):
                     f"Servers that are added may not use {place[:80]!r}. An operator of this "
                     "machine can list its folder: [mcp] added_roots = ['FOLDER']"
                 )
+        overlay = self.path(given.overlay).resolve() if given.overlay else None
+        if overlay and any(overlay.is_relative_to(root) for root in self.written):
+            return (
+                f"The overlay {given.overlay[:80]!r} lies in a folder that tools write ([tools] "
+                "roots), and it says what they may do. Put it elsewhere."
+            )
         return ""
 
     async def unreachable(self, given: McpServer) -> str:

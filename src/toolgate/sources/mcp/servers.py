@@ -23,13 +23,15 @@ from toolgate.tenancy.names import nearest
 from toolgate.tenancy.servers import NONE
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.upstreams.member import Member
-from toolgate.upstreams.upstream import Upstream
+from toolgate.upstreams.upstream import Kind, Upstream
 
 log = logging.getLogger("toolgate")
 Make = Callable[[str, McpServer], Awaitable[Upstream]]
 # How soon a change by another node is seen, and how often a server that keeps changing is asked.
 _LOOK = 0.5
 _QUIET = 0.5
+# One that changes while it is looked at is looked at again, so often.
+_CHECKS = 3
 _NONE: Mapping[str, McpServer] = MappingProxyType({})
 NOT_ASKED = "this command asks no servers."
 
@@ -185,7 +187,7 @@ class Servers:
             upstream = Away(name, why) if why else await self._made(name, settings)
         member = Member(name, settings, upstream)
         member.check = lambda: self._checked(name)
-        upstream.on_changed(lambda _kind: self._changed(member))
+        upstream.on_changed(lambda kind: self._changed(member, kind))
         self._members[name] = member
         return self._source(member, why, later=lambda: self._soon(name), asks=self.asks)
 
@@ -243,17 +245,20 @@ class Servers:
         await asyncio.shield(check)
 
     async def _settled(self, name: str) -> None:
-        source = self._sources.get(name)
-        if source is None or source.member.is_checked:
-            return
-        # A server that is on its way is waited for; the call's own time bounds that.
-        await source.answered()
-        await self._ask(name)
+        for _ in range(_CHECKS):
+            source = self._sources.get(name)
+            if source is None or source.member.is_checked:
+                return
+            # A server that is on its way is waited for; the call's own time bounds that.
+            await source.answered()
+            await self._ask(name)
+            if source.problem:
+                return
 
-    def _changed(self, member: Member) -> None:
-        if member.upstream.problem:
-            # When it is back it may be another.
-            member.is_checked = False
+    def _changed(self, member: Member, kind: Kind) -> None:
+        if kind is Kind.TOOLS or member.upstream.problem:
+            # Also one that is back, or knew us no more, may be another.
+            member.doubt()
         # Also what it has beside tools has some that stand for it, where there is any.
         self._soon(member.name)
 

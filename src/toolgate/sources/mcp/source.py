@@ -28,6 +28,8 @@ from toolgate.upstreams.upstream import NOT_YET, Json, Kind
 PATIENCE = 2.0
 # How long its tools wait for what it has beside them.
 _BESIDE = 1.0
+# One that changes whenever it is asked has what it said last.
+_TRIES = 3
 # What a server may have beside tools, by the word of its capabilities, and where it is listed.
 _LISTS: Mapping[str, tuple[Kind, ...]] = {
     "resources": (Kind.RESOURCES, Kind.TEMPLATES),
@@ -44,6 +46,8 @@ class _Has(NamedTuple):
 
     tools: Sequence[Json]
     kinds: tuple[str, ...]
+    # Its member's, when it said so.
+    changes: int
 
 
 class McpSource:
@@ -106,7 +110,7 @@ class McpSource:
             raise SourceUnavailable(error.message) from None
         self.judged = judged
         self.member.held = judged.closed
-        self.member.is_checked = live is not None
+        self.member.is_checked = live is not None and live.changes == self.member.changes
         if live is not None:
             self._kinds = live.kinds
         told = self._with_remedy(away) if away else ""
@@ -171,10 +175,18 @@ class McpSource:
 
     async def _ask(self) -> _Has:
         upstream = self.member.upstream
-        tools = await upstream.listed(Kind.TOOLS)
+        tools: Sequence[Json] = ()
+        for _ in range(_TRIES):
+            changes = self.member.changes
+            tools = await upstream.listed(Kind.TOOLS)
+            # It may have come, or become another, meanwhile.
+            if changes == self.member.changes:
+                break
+        changes = self.member.changes
         kinds = [kind for kind in _LISTS if kind in upstream.capabilities]
         has = await asyncio.gather(*map(self._has_any, kinds))
-        return _Has(tools, tuple(kind for kind, there in zip(kinds, has, strict=True) if there))
+        there = tuple(kind for kind, is_there in zip(kinds, has, strict=True) if is_there)
+        return _Has(tools, there, changes)
 
     async def _has_any(self, kind: str) -> bool:
         """Whether it has any of what it says it can have. Who cannot tell in time may have."""

@@ -1,4 +1,4 @@
-"""`export_reasoning_canvas`: hypotheses and failures as a canvas, in a file and as the result."""
+"""`export_reasoning_canvas`: hypotheses and failures as a canvas, and in a file if asked for."""
 
 import asyncio
 import posixpath
@@ -15,7 +15,7 @@ from toolgate.tools.canvas.failures import failures
 from toolgate.tools.canvas.gallery import Gallery, Kept, check_name, merged
 from toolgate.tools.canvas.hypotheses import hypotheses
 from toolgate.tools.means import Means
-from toolgate.tools.system.backups import Backups
+from toolgate.tools.system.backups import NOTHING, Backups
 from toolgate.tools.system.changing import done, planned, remove_empty
 from toolgate.tools.system.roots import Roots
 from toolgate.tools.system.spot import MEGABYTE
@@ -30,7 +30,7 @@ async def export_reasoning_canvas(
     path: str = "",
     session_id: str = "",
 ) -> dict[str, Any]:
-    """Go on with the canvas of that name, and write it."""
+    """Go on with the canvas of that name, and write it where that is asked."""
     caller = call.caller
     name = check_name(name or graph_type)
     graphs: list[Graph] = []
@@ -39,14 +39,17 @@ async def export_reasoning_canvas(
     if graph_type in {"failure", "all"}:
         graphs.append(await failures(means.journal, caller, session_id))
     fresh = drawn(graphs)
-    path = path or f"canvases/{caller.tenant}/{caller.agent or 'nobody'}/{name}.canvas"
 
     def grown(kept: Kept) -> Kept:
         after = merged(kept, fresh)
-        return msgspec.structs.replace(after, graph_type=graph_type, path=path)
+        return msgspec.structs.replace(after, graph_type=graph_type, path=path or kept.path)
 
     _, kept = await Gallery(means.shelf, caller).change(name, grown)
-    written, backup = await _written(means, call, path, kept.canvas)
+    # All tenants share the roots: nothing is put there that nobody asked for.
+    if path:
+        written, backup = await _written(means, call, path, kept.canvas)
+    else:
+        written, backup = None, await Backups(means.shelf, caller).keep(NOTHING, b"")
     return {
         "name": name,
         "graph_type": graph_type,

@@ -108,7 +108,7 @@ async def executed(means: Means, call: Call, work: Work) -> Outcome:
     sandbox = await means.sandbox()
     finished = await sandbox.run(
         (python.program, "-I", "-c", script("supervisor")),
-        _policy(python, work, seconds),
+        _policy(python, work, seconds, means.unseen),
         stdin=_asked(work, seconds),
     )
     return reported(finished)
@@ -120,10 +120,11 @@ def _seconds(call: Call, wanted: float) -> float:
     return max(_LEAST_SECONDS, min(wanted, left))
 
 
-def _policy(python: Interpreter, work: Work, seconds: float) -> Policy:
+def _policy(python: Interpreter, work: Work, seconds: float, hidden: tuple[str, ...]) -> Policy:
     return Policy(
         readable=(*python.readable, *work.readable),
         agreed=python.agreed,
+        hidden=hidden,
         env=_ENV,
         memory=_MEMORY,
         processes=32,

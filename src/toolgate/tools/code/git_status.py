@@ -34,6 +34,7 @@ async def git_status(
         Policy(
             readable=(*python.readable, *found.folders),
             agreed=python.agreed,
+            hidden=means.unseen,
             env={"PYTHONDONTWRITEBYTECODE": "1"},
             processes=16,
             cpu=_SECONDS,

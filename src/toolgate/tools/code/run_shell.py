@@ -9,7 +9,6 @@ from toolgate import clock
 from toolgate.call import Call
 from toolgate.errors import ToolError
 from toolgate.sandbox.policy import MEGABYTE, Policy
-from toolgate.tools.code.interpreter import own_code
 from toolgate.tools.code.program import note, text
 from toolgate.tools.means import Means
 from toolgate.tools.system.roots import Roots
@@ -42,7 +41,7 @@ async def run_shell(
         (_SHELL, "-c", command),
         Policy(
             writable=(place,),
-            protected=own_code(),
+            hidden=means.unseen,
             env=_ENV,
             cpu=seconds + _SPARE,
             seconds=seconds,

@@ -48,6 +48,10 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True):
     is_folder: bool = False
 
 
+# Of a call that has written no file, so that taking it back does nothing.
+NOTHING = Backup(path="", before=Before(), after="")
+
+
 class Backups:
     """Those of one caller: nobody else finds them."""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from toolgate.errors import ToolError
-from toolgate.tools.system.backups import Backup, Before
+from toolgate.tools.system.backups import NOTHING, Backup, Before
 from toolgate.tools.system.replacing import Version, remove, replace, version
 from toolgate.tools.system.roots import Roots
 from toolgate.tools.system.spot import MEGABYTE, Spot
@@ -74,6 +74,8 @@ def taken_back(roots: Roots, backup: Backup, kept: bytes) -> bool:
     `ToolError` where somebody has changed it since.
     """
     before = backup.before
+    if backup == NOTHING:
+        return False
     try:
         with roots.writing(backup.path) as spot:
             if backup.is_folder:

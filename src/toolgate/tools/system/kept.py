@@ -30,15 +30,19 @@ class Kept:
             )
         )
 
-    def holds(self, folder: int, name: str) -> bool:
-        """Whether what is at `name`, or would be, is one of them or in one of them."""
+    def holds(self, folder: int, name: str, *, second_names: bool = True) -> bool:
+        """Whether what is at `name`, or would be, is one of them or in one of them.
+
+        `second_names`: also where it is a file in one of them that has another name here, for which
+        all their files are looked at.
+        """
         if not self._paths:
             return False
         try:
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except OSError:
             found = None
-        return self.among(folder)(name, found)
+        return self.among(folder, second_names=second_names)(name, found)
 
     def leads_to(self, folder: int, name: str) -> bool:
         """Whether one of them would come to be where a folder of that name is put there."""
@@ -50,7 +54,9 @@ class Kept:
             if (found := _stat(str(above.parent))) is not None
         )
 
-    def among(self, folder: int) -> Callable[[str, os.stat_result | None], bool]:
+    def among(
+        self, folder: int, *, second_names: bool = True
+    ) -> Callable[[str, os.stat_result | None], bool]:
         """The same for many entries of one folder."""
         things, entries = self._things(), self._entries()
         here = identity(os.fstat(folder))
@@ -63,7 +69,8 @@ class Kept:
                 return False
             if identity(found) in things:
                 return True
-            return found.st_nlink > 1 and stat.S_ISREG(found.st_mode) and self._has_inside(found)
+            has_more = second_names and found.st_nlink > 1 and stat.S_ISREG(found.st_mode)
+            return has_more and self._has_inside(found)
 
         return is_one
 
@@ -87,7 +94,10 @@ class Kept:
         """Whether it is a second name of a file in one of the folders."""
         seen = 0
         for path in self._paths:
-            for place, _, names in os.walk(path):
+            for place, folders, names in os.walk(path):
+                if "pyvenv.cfg" in names:
+                    # Libraries, of which other environments have the same files.
+                    folders.clear()
                 for name in names:
                     seen += 1
                     found = _stat(f"{place}/{name}")

@@ -11,7 +11,8 @@ A tool that is handed `means` and a path does this, in a thread where a disk may
     folder = roots.location("project")                # for a sandbox's policy, and nothing else
 
 All of them raise a `ToolError` that says what to do. Paths begin at the first root, or with the
-name of a root. What is hidden cannot be read, and what is protected not be written.
+name of a root. What is hidden cannot be read, and what is protected not be written; nor is what
+git keeps, since it runs what stands there.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ import msgspec
 
 from toolgate.errors import ToolError
 from toolgate.sandbox.ways import RefusedRootError, opened, settled
+from toolgate.settings.settings import FOLDER
 from toolgate.tools.means import Means
 from toolgate.tools.system.beneath import folder_beneath, has_openat2
 from toolgate.tools.system.kept import Kept, ancestors, identity
@@ -58,6 +60,9 @@ class Roots:
         home = str(means.root.absolute())
         roots: list[Root] = []
         for text in means.settings.roots:
+            if text == FOLDER:
+                with contextlib.suppress(OSError):
+                    os.mkdir(f"{home}/{FOLDER}", _FOLDER)  # noqa: PTH102  most often it is there
             with contextlib.suppress(RefusedRootError):
                 path = settled(str(Path(home) / text), [home])
                 # The whole machine is no folder for tools.
@@ -66,7 +71,7 @@ class Roots:
         return cls(
             roots,
             hidden=Kept(means.hidden),
-            protected=Kept((*means.protected, *means.hidden)),
+            protected=Kept(means.protected),
         )
 
     @property
@@ -89,10 +94,10 @@ class Roots:
             self.make_folders(posixpath.dirname(path))
         with self._spot(path) as spot:
             for part in parts_of(path):
-                check_new(part)
+                _check_new(part)
             if spot.name == ".":
                 raise ToolError("That is the root folder itself. Write the path of a file in it.")
-            check_new(spot.name)
+            _check_new(spot.name)
             self._refuse_protected(spot)
             yield spot
 
@@ -102,8 +107,9 @@ class Roots:
         with self.writing(path) as spot:
             if spot.stat() is not None:
                 raise ToolError(f"{spot.shown!r} is there already. Name a folder that is not.")
-            if self._protected.leads_to(spot.folder, spot.name):
-                raise _protected(spot)
+            for kept in (self._protected, self._hidden):
+                if kept.leads_to(spot.folder, spot.name):
+                    raise _protected(spot)
             yield spot
 
     def read(self, path: str, *, most: int = MEGABYTE) -> bytes:
@@ -128,7 +134,7 @@ class Roots:
         """Every folder on the way that is missing; their paths, from the top."""
         root, parts = self._root(parts_of(path))
         for part in parts:
-            check_new(part)
+            _check_new(part)
         made: list[str] = []
         for count in range(1, len(parts) + 1):
             with self._at(root, parts[:count]) as spot:
@@ -145,7 +151,11 @@ class Roots:
         return made
 
     def _refuse_protected(self, spot: Spot) -> None:
-        if self._protected.holds(spot.folder, spot.name):
+        # A write puts a new file in a name's place: of one that is protected, other names keep the
+        # old. What is hidden is looked at by all its names: a backup of it could be read.
+        if self._protected.holds(spot.folder, spot.name, second_names=False) or self._hidden.holds(
+            spot.folder, spot.name
+        ):
             raise _protected(spot)
 
     def _spot(self, path: str) -> AbstractContextManager[Spot]:
@@ -188,6 +198,15 @@ class Roots:
 
 
 _ASK = "Ask the operator to name one that is there in the setting tools.roots."
+
+
+def _check_new(name: str) -> None:
+    check_new(name)
+    if name.casefold() == ".git":
+        raise ToolError(
+            "What is in .git belongs to git, which runs hooks and settings from there. No tool "
+            "writes it: use git for that."
+        )
 
 
 def _protected(spot: Spot) -> ToolError:

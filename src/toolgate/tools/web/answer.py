@@ -19,8 +19,10 @@ _JSON = re.compile(r"(?:application|text)/(?:[\w.-]+\+)?json\b")
 _TEXT = re.compile(
     r"text/|application/(?:[\w.+-]*\+)?(?:xml|yaml|x-yaml|javascript|x-ndjson|toml)\b"
 )
+# Nothing of it is tried twice: the text is a stranger's, and is looked at on the loop.
 _LIKE_HTML = re.compile(
-    r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+    r"\s*+(?:<!--(?:(?!-->).)*+-->\s*+)*+<(?:!doctype\s++html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
 )
 # orjson writes nothing deeper than 254.
 _SHALLOW = 250

@@ -3,10 +3,10 @@
 import codecs
 import re
 
-_SAID = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
+_SAID = re.compile(r"charset\s*+=\s*+[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 _IN_PAGE = re.compile(
-    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})"
-    rb"|<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([\w.:-]{1,40})",
+    rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([\w.:-]{1,40})"
+    rb"|<\?xml[^>]{0,100}?encoding\s*+=\s*+[\"']([\w.:-]{1,40})",
     re.IGNORECASE,
 )
 _BEGINNING = 4_096

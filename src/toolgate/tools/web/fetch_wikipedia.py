@@ -15,7 +15,7 @@ _URL = "https://{language}.wikipedia.org"
 _LIMIT = 20_000
 _MISSING = 404
 _MOST_OTHERS = 5
-_HEADING = re.compile(r"(?m)^(={2,6}) *(.+?) *\1 *$")
+_HEADING = re.compile(r"(?m)^(={2,6}+)([^\n]+)$")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,12}){0,3}\Z")
 
 
@@ -59,7 +59,7 @@ class _Wiki:
         text = cast("dict[str, Any]", first).get("extract") if isinstance(first, dict) else None
         if not isinstance(text, str):
             raise service.odd(self.name)
-        return _HEADING.sub(lambda found: f"{'#' * len(found[1])} {found[2]}", text)
+        return _HEADING.sub(_marked, text)
 
     async def _query(self, **asked: str) -> dict[str, Any]:
         said = {"action": "query", "format": "json", "formatversion": "2", **asked}
@@ -122,6 +122,13 @@ async def fetch_wikipedia(
         "updated_at": str(told.get("timestamp") or ""),
         "fetched_at": answer.fetched_at,
     }
+
+
+def _marked(found: re.Match[str]) -> str:
+    """Markdown's heading for a wiki's, where it is closed as it was opened."""
+    signs, rest = found[1], found[2].rstrip(" ")
+    text = rest.removesuffix(signs).strip(" ")
+    return f"{'#' * len(signs)} {text}" if rest.endswith(signs) and text else found[0]
 
 
 def _title(given: str) -> str:

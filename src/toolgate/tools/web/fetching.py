@@ -21,7 +21,7 @@ SECONDS = 20.0
 # So much of a call's time is left to tell that it was too slow.
 _MARGIN = 0.2
 _LEAST = 0.05
-_HOST = re.compile(r"\s*([A-Za-z]+://[^/?#]*)(.*?)\s*\Z", re.DOTALL)
+_HOST = re.compile(r"([A-Za-z]++://[^/?#]*+)(.*+)", re.DOTALL)
 # Nothing to read in these: their size is told, and they are not fetched.
 _PICTURES = re.compile(r"(?:image/(?!svg)|audio/|video/|font/)", re.IGNORECASE)
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
@@ -51,7 +51,7 @@ class Fetched(NamedTuple):
 
 def written(url: str) -> str:
     """An address with letters beyond ASCII as they are sent; its host is left to the guard."""
-    found = _HOST.match(url)
+    found = _HOST.match(url.strip())
     return found[1] + quote(found[2], safe=_ASCII + " \\\t\r\n\0") if found else url
 
 

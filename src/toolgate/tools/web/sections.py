@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from toolgate.tools.meaning.words import spaced, terms
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]++(.+)")
 _MARKS = re.compile(r"[^\w\s-]")
 # Words of any question, which say nothing about this one.
 _USUAL = frozenset(
@@ -38,10 +38,18 @@ def headings_of(markdown: str) -> list[dict[str, Any]]:
         if marks and (not fence or marks[1].startswith(fence)):
             fence = "" if fence else marks[1]
         elif not fence and (one := _HEADING.match(line.rstrip("\r\n"))):
-            anchor = re.sub(r"\s", "-", _MARKS.sub("", one[2].lower()).strip())
-            found.append({"at": at, "level": len(one[1]), "text": one[2], "anchor": anchor})
+            text = _unclosed(one[2])
+            anchor = re.sub(r"\s", "-", _MARKS.sub("", text.lower()).strip())
+            found.append({"at": at, "level": len(one[1]), "text": text, "anchor": anchor})
         at += len(line)
     return found
+
+
+def _unclosed(heading: str) -> str:
+    """Without the marks that may stand at its end."""
+    text = heading.rstrip(" \t")
+    bare = text.rstrip("#").rstrip(" \t")
+    return bare or text
 
 
 def sections(text: str, headings: Sequence[dict[str, Any]]) -> list[Section]:

@@ -21,6 +21,8 @@ def upgrade() -> None:
         sa.Column("call_id", sa.Text(), nullable=False),
         sa.Column("tenant_id", sa.Text(), nullable=False),
         sa.Column("tool_name", sa.Text(), nullable=False),
+        sa.Column("agent_id", sa.Text(), nullable=False),
+        sa.Column("user_id", sa.Text(), nullable=False),
         sa.Column("scope", sa.Text(), nullable=False),
         sa.Column("order_key", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),

@@ -1,0 +1,216 @@
+"""Calls that a broker brings to a worker. The row of a call says what runs, never the message."""
+
+# aiokafka carries no complete types; strictness here would only be about it.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+# pyright: reportMissingParameterType=false, reportUntypedBaseClass=false
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.abc import ConsumerRebalanceListener
+from aiokafka.errors import KafkaError
+
+from toolgate import clock
+from toolgate.brokers.foreign import adopted, call_id
+from toolgate.brokers.seal import Seal
+from toolgate.queue.message import UnreadableError
+from toolgate.queue.queue import Item, Queue, Taken
+from toolgate.queue.shipping import Poison, Shipping
+from toolgate.settings.fleet import Fleet
+
+_log = logging.getLogger("toolgate.worker")
+_POLL_MS = 200
+_WAIT = 0.5
+_AGAIN = 1.0
+_SESSION_MS = 10_000
+_HEARTBEAT_MS = 1_000
+# What was claimed is said so often; what is brought twice until then is known by its row.
+_COMMIT_NS = 250_000_000
+_CLOSE_SECONDS = 5.0
+
+
+class KafkaArrivals(ConsumerRebalanceListener):
+    """One member of the workers' group. It polls whatever the worker is doing."""
+
+    def __init__(
+        self,
+        connection: Mapping[str, Any],
+        fleet: Fleet,
+        queue: Queue,
+        shipping: Shipping,
+        seal: Seal,
+    ) -> None:
+        self._connection = connection
+        self._fleet = fleet
+        self._queue = queue
+        self._shipping = shipping
+        self._seal = seal
+        # What was fetched and not looked at; beyond this, partitions are paused.
+        self._found: deque[Any] = deque()
+        self._most = max(2 * fleet.concurrency, 64)
+        self._done: dict[Any, int] = {}
+        self._news = asyncio.Event()
+        self._consumer: AIOKafkaConsumer | None = None
+        self._committed_ns = 0
+        # Why nothing is brought; nothing where all is well.
+        self.problem = "it has not begun"
+
+    async def run(self) -> None:
+        """Until it is cancelled. A broker that is away is asked again."""
+        while True:
+            consumer = AIOKafkaConsumer(
+                **self._connection,
+                group_id=self._fleet.group,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+                session_timeout_ms=_SESSION_MS,
+                heartbeat_interval_ms=_HEARTBEAT_MS,
+            )
+            try:
+                consumer.subscribe([self._fleet.topics.requests], listener=self)
+                await consumer.start()
+                self._consumer, self.problem = consumer, ""
+                await self._poll(consumer)
+            except Exception as error:  # noqa: BLE001  whoever polls must not end before the rest
+                self.problem = f"calls are not brought ({type(error).__name__})"
+                _log.warning("%s; the brokers are asked again", self.problem)
+            finally:
+                self._found.clear()
+                await self._left(consumer)
+                self._consumer = None
+            await asyncio.sleep(_AGAIN)
+
+    async def take(self, room: int, lease: float) -> Sequence[Taken]:
+        """What was brought, if nobody has it. Nothing is claimed after a wait: a worker that is
+        told to end meanwhile claims nothing.
+        """
+        if not room:
+            return []
+        if not self._found:
+            self._news.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_WAIT):
+                    await self._news.wait()
+            return []
+        batch = [self._found.popleft() for _ in range(min(room, len(self._found)))]
+        try:
+            taken = await self._claimed(batch, lease)
+        except BaseException:
+            # Still to be claimed, unless others have been given them.
+            here = self._assigned()
+            self._found.extendleft(one for one in reversed(batch) if _place(one) in here)
+            raise
+        for one in batch:
+            self._done[_place(one)] = one.offset + 1
+        return taken
+
+    async def on_partitions_revoked(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, revoked: Iterable[Any]
+    ) -> None:
+        """Others get what was fetched of them and not claimed."""
+        await self._commit(set(revoked))
+        self._found = deque(one for one in self._found if _place(one) not in set(revoked))
+        for place in revoked:
+            self._done.pop(place, None)
+
+    async def on_partitions_assigned(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, assigned: Iterable[Any]
+    ) -> None:
+        """They are read from where they were committed."""
+
+    async def _poll(self, consumer: AIOKafkaConsumer) -> None:
+        while True:
+            full = len(self._found) >= self._most
+            if full:
+                consumer.pause(*consumer.assignment())
+            elif consumer.paused():
+                consumer.resume(*consumer.paused())
+            room = max(self._most - len(self._found), 1)
+            # With no room it only says that somebody is there.
+            fetched = await consumer.getmany(timeout_ms=20 if full else _POLL_MS, max_records=room)
+            for records in fetched.values():
+                self._found.extend(records)
+            if self._found:
+                self._news.set()
+            if clock.monotonic_ns() - self._committed_ns > _COMMIT_NS:
+                await self._commit(consumer.assignment())
+
+    async def _claimed(self, batch: Sequence[Any], lease: float) -> Sequence[Taken]:
+        poison: list[Poison] = []
+        brought: dict[str, Any] = {}
+        for one in batch:
+            try:
+                brought.setdefault(call_id(one.value), one)
+            except UnreadableError as error:
+                poison.append(_poison(one, error))
+        taken = list(await self._queue.claim(list(brought), lease))
+        left = brought.keys() - {one.call_id for one in taken}
+        items = await self._foreign({name: brought[name] for name in left}, poison)
+        if items:
+            await self._shipping.adopt(items)
+            taken += await self._queue.claim([item.call_id for item in items], lease)
+        if poison:
+            await self._shipping.bury(poison)
+            _log.error("%d messages are dead: %s", len(poison), poison[0].why)
+        return taken
+
+    async def _foreign(self, left: Mapping[str, Any], poison: list[Poison]) -> Sequence[Item]:
+        """Of those that nobody could claim, what another system has sent."""
+        if not left:
+            return []
+        known = await self._shipping.known(left.keys())
+        found: list[Item] = []
+        for name, one in left.items():
+            # One of ours without a row was over so long ago that nobody keeps it.
+            if name in known or self._seal.is_ours(one.headers, one.value):
+                continue
+            try:
+                found.append(
+                    adopted(one.value, one.headers, self._seal, expires=self._fleet.expires)
+                )
+            except UnreadableError as error:
+                poison.append(_poison(one, error))
+        return found
+
+    async def _commit(self, places: Iterable[Any]) -> None:
+        self._committed_ns = clock.monotonic_ns()
+        here = self._assigned()
+        due = {
+            place: self._done[place] for place in places if place in self._done and place in here
+        }
+        if not due or self._consumer is None:
+            return
+        try:
+            await self._consumer.commit(due)
+        except (KafkaError, OSError, TimeoutError) as error:
+            # They are brought again, and known by their rows.
+            _log.info("what was claimed is brought again (%s)", type(error).__name__)
+            return
+        for place, offset in due.items():
+            if self._done.get(place) == offset:
+                del self._done[place]
+
+    def _assigned(self) -> set[Any]:
+        return set() if self._consumer is None else set(self._consumer.assignment())
+
+    async def _left(self, consumer: AIOKafkaConsumer) -> None:
+        """The others of the group are told, so that nothing waits for us."""
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self._commit(self._assigned())
+                await consumer.stop()
+
+
+def _place(one: Any) -> Any:
+    return TopicPartition(one.topic, one.partition)
+
+
+def _poison(one: Any, error: UnreadableError) -> Poison:
+    where = f"{one.topic}/{one.partition}/{one.offset}"
+    return Poison(place=where, content=one.value or b"", why=f"it cannot be read: {error}")

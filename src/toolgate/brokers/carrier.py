@@ -1,0 +1,194 @@
+"""All that goes between this process and the brokers: calls, ends, and what others run."""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from toolgate.brokers.arrivals import KafkaArrivals
+from toolgate.brokers.cluster import connection
+from toolgate.brokers.line import Line, Record
+from toolgate.brokers.publisher import Publisher
+from toolgate.brokers.results import Results
+from toolgate.brokers.seal import AT, PRODUCER, SIGNATURE, Seal, Signer
+from toolgate.brokers.teller import Teller
+from toolgate.brokers.topics import UnreachableError, check
+from toolgate.call import Call
+from toolgate.clock import unix_ns
+from toolgate.errors import SettingsInvalid
+from toolgate.executor.queued import Answers
+from toolgate.net.signature import signature
+from toolgate.queue.message import VERSION
+from toolgate.queue.queue import Queue
+from toolgate.queue.shipping import Shipping
+from toolgate.settings.settings import Settings
+
+_log = logging.getLogger("toolgate.queue")
+_AGAIN = 5.0
+_LISTEN_SECONDS = 5.0
+_LAST_WORDS = 5.0
+
+
+class Carrier:
+    """One of each process. Nothing is connected before something is needed."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        secret: bytes,
+        queue: Queue,
+        shipping: Shipping,
+        answers: Answers,
+        outside: Answers,
+    ) -> None:
+        fleet = settings.queue
+        self._fleet = fleet
+        self._connection = connection(settings)
+        self._signers = _signers(settings)
+        self._queue = queue
+        self._shipping = shipping
+        self._seal = Seal(secret, self._signers, lasts=fleet.expires)
+        self._line = Line(self._connection)
+        # The calls that other systems run, with their tenant and who is to answer.
+        self._handed: dict[str, tuple[str, str]] = {}
+        self.teller = Teller(shipping, self._line, fleet.topics, self._seal)
+        self.publisher = Publisher(shipping, self._line, self.teller, fleet, self._seal)
+        self._results = Results(
+            self._connection,
+            fleet.topics.results,
+            self._seal,
+            answers,
+            outside=outside,
+            may_answer=self._may_answer,
+            heard=self.publisher.woken,
+        )
+        self._arrivals: KafkaArrivals | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._unreachable = ""
+
+    @property
+    def producers(self) -> Mapping[str, object]:
+        """The systems that may answer, by name."""
+        return self._signers
+
+    @property
+    def problem(self) -> str:
+        """What an operator should look at; nothing where all is well."""
+        bringing = "" if self._arrivals is None else self._arrivals.problem
+        hearing = self._results.problem if "results" in self._tasks else ""
+        return self._unreachable or self._line.problem or bringing or hearing
+
+    async def open(self) -> None:
+        """Look at the topics, and begin to send and to listen."""
+        try:
+            await self._check()
+        except UnreachableError as error:
+            # Calls that are not queued do without a broker, and so does this start.
+            self._unreachable = str(error)
+            _log.warning("%s", error)
+            self._begin("check", self._check_again())
+        self._begin("teller", self.teller.run())
+        self._begin("publisher", self.publisher.run())
+        self._begin("results", self._results.run())
+
+    def arrivals(self) -> KafkaArrivals:
+        """Calls for a worker, from now on."""
+        self._arrivals = KafkaArrivals(
+            self._connection, self._fleet, self._queue, self._shipping, self._seal
+        )
+        self._begin("arrivals", self._arrivals.run())
+        return self._arrivals
+
+    async def leave(self) -> None:
+        """Others get the calls that nobody here has claimed."""
+        await self._end("arrivals")
+        self._arrivals = None
+
+    async def close(self) -> None:
+        """What has ended here is told, if that takes a moment only."""
+        await self.leave()
+        if not self.problem:
+            await self.teller.finish(_LAST_WORDS)
+        for name in list(self._tasks):
+            await self._end(name)
+        await self._line.close()
+
+    async def listens(self) -> bool:
+        """Whether an answer would be heard."""
+        self._begin("results", self._results.run())
+        try:
+            async with asyncio.timeout(_LISTEN_SECONDS):
+                await self._results.ready()
+        except TimeoutError:
+            return False
+        return await self._line.ready()
+
+    async def hand_over(self, topic: str, call: Call, message: bytes, to: str) -> bool:
+        """Whether it has arrived at the broker. It is signed for whom it is meant for."""
+        headers: list[tuple[str, bytes]] = [("toolgate-version", str(VERSION).encode())]
+        if to:
+            at = str(unix_ns() // 1_000_000_000)
+            signed = signature(self._signers[to].secret, at, message)
+            headers += [
+                (PRODUCER, to.encode()),
+                (AT, at.encode()),
+                (SIGNATURE, signed.encode()),
+            ]
+        self._handed[call.id] = (call.caller.tenant, to)
+        record = Record(topic, call.id.encode(), message, tuple(headers))
+        return (await self._line.send([record]))[0]
+
+    def forget(self, call_id: str) -> None:
+        """Nobody waits for its answer any more."""
+        self._handed.pop(call_id, None)
+
+    def _may_answer(self, call_id: str, signer: Signer) -> bool:
+        tenant, to = self._handed.get(call_id, ("", ""))
+        if not tenant or not signer.speaks_for(tenant):
+            return False
+        return not to or self._signers.get(to) is signer
+
+    async def _check(self) -> None:
+        for told in await check(self._connection, self._fleet):
+            _log.warning("%s", told)
+
+    async def _check_again(self) -> None:
+        while self._unreachable:
+            await asyncio.sleep(_AGAIN)
+            try:
+                await self._check()
+            except UnreachableError as error:
+                self._unreachable = str(error)
+            except SettingsInvalid as error:
+                self._unreachable = error.message
+                _log.error("%s", error.message)
+            else:
+                self._unreachable = ""
+
+    def _begin(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        if name in self._tasks:
+            work.close()
+            return
+        self._tasks[name] = asyncio.create_task(work, name=f"toolgate-{name}")
+
+    async def _end(self, name: str) -> None:
+        task = self._tasks.pop(name, None)
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+def _signers(settings: Settings) -> Mapping[str, Signer]:
+    found: dict[str, Signer] = {}
+    for name, one in settings.queue.producers.items():
+        secret = os.environ.get(one.secret_env, "")
+        if not secret:
+            where = f"queue.producers.{name}.secret_env"
+            raise SettingsInvalid(
+                [f"{where}: the environment variable {one.secret_env} is not set"]
+            )
+        found[name] = Signer(secret.encode(), frozenset(one.tenants))
+    return found

@@ -1,0 +1,81 @@
+"""Two questions that a worker answers over HTTP, for probes: whether it is alive, and ready."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from toolgate.cli.listen import listen
+from toolgate.cli.session import usage
+from toolgate.runtime import Runtime
+from toolgate.server.health import alive, ready
+from toolgate.server.reply import Reply
+
+_PATHS: Mapping[bytes, Callable[[Runtime], Awaitable[Reply]]] = {
+    b"/healthz": alive,
+    b"/readyz": ready,
+}
+_SECONDS = 5.0
+_MOST_BYTES = 8_192
+
+
+class Place(NamedTuple):
+    """Where it listens."""
+
+    host: str
+    port: int
+
+
+def place(given: str, *, json: bool) -> Place:
+    """`HOST:PORT`, or wrong usage."""
+    host, _, port = given.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65_535:
+        raise usage("--health is HOST:PORT, such as 0.0.0.0:8701.", json=json)
+    return Place(host.strip("[]"), int(port))
+
+
+class Health:
+    """Listens as long as the block lasts. One question a connection."""
+
+    def __init__(self, gate: Runtime, where: Place) -> None:
+        self._gate = gate
+        self._where = where
+        self._server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> Self:
+        listening = listen(*self._where)
+        self._server = await asyncio.start_server(self._answer, sock=listening, limit=_MOST_BYTES)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(TimeoutError, OSError, ValueError, asyncio.IncompleteReadError):
+            async with asyncio.timeout(_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+                reply = await self._reply(head)
+                status = HTTPStatus(reply.status)
+                writer.write(
+                    f"HTTP/1.1 {status.value} {status.phrase}\r\n"
+                    "Content-Type: application/json\r\nConnection: close\r\n"
+                    f"Content-Length: {len(reply.body)}\r\n\r\n".encode()
+                    + reply.body
+                )
+                await writer.drain()
+        writer.close()
+
+    async def _reply(self, head: bytes) -> Reply:
+        method, path, *_ = (*head.split(b" ", 2), b"", b"")
+        asked = _PATHS.get(path.partition(b"?")[0])
+        if asked is None or method != b"GET":
+            return Reply(404, b"{}")
+        return await asked(self._gate)

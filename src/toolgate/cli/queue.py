@@ -1,0 +1,112 @@
+"""`toolgate queue`: calls that wait for a worker, and those that no worker could run."""
+
+from typing import Annotated, Any
+
+import typer
+
+from toolgate import clock
+from toolgate.bootstrap import Toolgate
+from toolgate.cli import show
+from toolgate.cli.administer import administer
+from toolgate.cli.far import KeyFile, Place, Server, Url
+from toolgate.cli.operator import login
+from toolgate.cli.session import TENANT, Config, Json, Tenant
+from toolgate.errors import CallNotFound
+from toolgate.executor.aftercare import shown
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Calls that wait for a worker, and dead ones.",
+)
+
+
+@app.command("show")
+def show_(
+    config: Config = None, url: Url = "", key_file: KeyFile = None, json: Json = False
+) -> None:
+    """How many calls wait, are under way, and are dead."""
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        return shown.depth(await gate.queue.calls.depth())
+
+    async def far(server: Server) -> dict[str, Any]:
+        return await server.get("queue")
+
+    found = administer(Place(config, url, key_file), work, far, json=json)
+    if json:
+        show.as_json(found)
+        return
+    oldest_ns = found.pop("oldest_ns")
+    for name, number in found.items():
+        show.field(name, f"{number:,}")
+    if oldest_ns:
+        show.field("oldest waits", f"{(clock.unix_ns() - oldest_ns) / 1e9:,.0f} s")
+
+
+@app.command()
+def dead(
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    tenant: Annotated[str, typer.Option("--tenant", help="Only this tenant's.")] = "",
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, help="At most so many.")] = 50,
+    json: Json = False,
+) -> None:
+    """Calls that no worker could run, the newest first, and why."""
+
+    async def work(gate: Toolgate) -> list[dict[str, Any]]:
+        return [shown.dead(one) for one in await gate.queue.dead.page(tenant, most=limit)]
+
+    async def far(server: Server) -> list[dict[str, Any]]:
+        return (await server.get("queue/dead", tenant=tenant, limit=limit))["calls"]
+
+    rows = administer(Place(config, url, key_file), work, far, json=json)
+    if json:
+        show.as_json(rows)
+    elif not rows:
+        show.line("No call is dead: each was run, waits, or is under way.")
+    else:
+        show.table(
+            ("when", "call", "tenant", "tool", "agent", "attempts", "why"),
+            [
+                (
+                    show.moment(row["ended_ns"]),
+                    row["call_id"],
+                    row["tenant"],
+                    row["tool"],
+                    row["agent"],
+                    str(row["attempts"]),
+                    row["why"],
+                )
+                for row in rows
+            ],
+        )
+        show.line("To try one again: toolgate queue retry CALL --tenant NAME --why REASON")
+
+
+@app.command()
+def retry(
+    call_id: Annotated[str, typer.Argument(metavar="CALL", help="The call's id.")],
+    why: Annotated[str, typer.Option("--why", help="The reason, for the audit.")],
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    tenant: Tenant = TENANT,
+    json: Json = False,
+) -> None:
+    """Try a dead call again, as if for the first time."""
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        if not await gate.queue.dead.again(tenant, call_id, who=login(), why=why):
+            raise CallNotFound(call_id, "dead call", shown.NO_SUCH_DEAD)
+        return {"call_id": call_id, "stage": "waiting"}
+
+    async def far(server: Server) -> dict[str, Any]:
+        return await server.post("queue", call_id, "retry", tenant=tenant, why=why)
+
+    row = administer(Place(config, url, key_file), work, far, json=json)
+    if json:
+        show.as_json(row)
+    else:
+        show.line(f"{call_id} waits for a worker again.")

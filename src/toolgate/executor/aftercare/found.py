@@ -1,0 +1,66 @@
+"""One call, wherever there is something of it: on record, in the queue, or in both."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from toolgate.call import Caller
+from toolgate.errors import CallNotFound
+from toolgate.executor.aftercare import recalled, shown
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.history import owner_of
+from toolgate.ledger.journal import Journal
+from toolgate.ledger.state import OPEN, State
+from toolgate.queue.queue import OPEN as QUEUED
+from toolgate.queue.queue import Kept, Queues
+from toolgate.spec.effect import Effect
+from toolgate.spec.tool import ToolSpec
+
+_UNDER_WAY = frozenset({State.RECEIVED, State.RESERVED, State.WAITING, *OPEN})
+
+
+class Found(NamedTuple):
+    """`effect` is its tool's, for a call that no worker has begun."""
+
+    entry: Entry | None
+    kept: Kept | None
+    effect: Effect = Effect.IRREVERSIBLE
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something of it is still to come."""
+        if self.kept is not None and self.kept.stage in QUEUED:
+            return True
+        return self.entry is not None and self.entry.state in _UNDER_WAY
+
+    def is_of(self, caller: Caller) -> bool:
+        """Whether it is the caller's own."""
+        if self.entry is not None:
+            return recalled.is_of(self.entry, caller)
+        return self.kept is not None and self.kept.scope == owner_of(caller)
+
+    def shown(self) -> dict[str, Any]:
+        """All that there is to tell."""
+        if self.kept is not None:
+            return shown.queued(self.kept, self.entry, self.effect)
+        assert self.entry is not None  # noqa: S101  one of them is there
+        return shown.whole(self.entry)
+
+
+class Finding:
+    """Looks in both places."""
+
+    def __init__(
+        self, journal: Journal, queues: Queues | None, spec_of: Callable[[str], ToolSpec | None]
+    ) -> None:
+        self._journal = journal
+        self._queues = queues
+        self._spec_of = spec_of
+
+    async def find(self, tenant: str, call_id: str) -> Found:
+        """All that there is of a call, or `CallNotFound`."""
+        kept = None if self._queues is None else await self._queues.calls.find(tenant, call_id)
+        entry = await self._journal.find(tenant, call_id)
+        if entry is None and kept is None:
+            raise CallNotFound(call_id)
+        spec = None if kept is None else self._spec_of(kept.tool)
+        return Found(entry, kept, Effect.IRREVERSIBLE if spec is None else spec.effect)

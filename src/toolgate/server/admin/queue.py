@@ -1,0 +1,44 @@
+"""`/v1/admin/queue…`: calls that wait for a worker, and those that no worker could run."""
+
+from typing import Annotated, Any
+
+from toolgate.errors import CallNotFound
+from toolgate.executor.aftercare import shown
+from toolgate.server.admin.desk import Desk, OfTenant, SignedOfTenant
+from toolgate.server.cursor import made
+from toolgate.server.fields import Nothing, whole
+from toolgate.server.ledger import read_before
+
+_MOST = 1_000
+
+
+class SomeDead(OfTenant):
+    """Whose, how many, and from where on."""
+
+    limit: Annotated[str, whole(_MOST)] = ""
+    before: str = ""
+    cursor: str = ""
+
+
+async def show_queue(desk: Desk, _: Nothing) -> Any:
+    """`GET queue`: how many calls wait, are under way and are dead."""
+    return shown.depth(await desk.gate.queue.calls.depth())
+
+
+async def list_dead(desk: Desk, _: SomeDead) -> Any:
+    """`GET queue/dead?tenant=&limit=&cursor=`: calls that no worker could run, the newest first."""
+    limit = desk.request.number("limit", default=100, most=_MOST)
+    found = await desk.gate.queue.dead.page(
+        desk.tenant, before=read_before(desk.request), most=limit
+    )
+    following = made(desk.request, found[-1].call_id) if len(found) == limit else None
+    return {"calls": [shown.dead(one) for one in found], "next": following}
+
+
+async def retry(desk: Desk, _: SignedOfTenant) -> Any:
+    """`POST queue/{id}/retry` `{tenant, why}`: a dead call is tried as if for the first time."""
+    tenant, [call_id] = desk.need_tenant(), desk.names
+    who, why = desk.request.key.id, desk.reason
+    if not await desk.gate.queue.dead.again(tenant, call_id, who=who, why=why):
+        raise CallNotFound(call_id, "dead call", shown.NO_SUCH_DEAD)
+    return {"call_id": call_id, "stage": "waiting"}

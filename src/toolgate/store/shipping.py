@@ -1,0 +1,169 @@
+"""Queued calls in a table, as far as a broker carries them."""
+
+from collections.abc import Collection, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolgate.queue.queue import Item, Stage
+from toolgate.queue.shipping import Parcel, Poison, Untold
+from toolgate.store.database import HOUSE, Database
+from toolgate.store.fair import Fair
+from toolgate.store.moment import now_ns
+from toolgate.store.queue import waiting_row
+from toolgate.store.records import WAITS, queue
+from toolgate.store.text import storable
+from toolgate.store.upsert import upsert
+
+_ANY_WAITS = f"SELECT 1 FROM queue WHERE {WAITS} LIMIT 1"  # noqa: S608  no value stands in it
+_ANY_UNTOLD = "SELECT 1 FROM queue WHERE told = 0 AND state IN ('done', 'dead') LIMIT 1"
+_SENT = (
+    queue.c.id,
+    queue.c.call_id,
+    queue.c.tenant_id,
+    queue.c.order_key,
+    queue.c.message,
+)
+# What cannot be read is kept to be looked at, not to be sent on.
+_MOST_KEPT = 10_000
+_MOST_WHY = 500
+_KEY = ("call_id",)
+
+
+class TableShipping:
+    """The port over a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._fair = Fair()
+
+    async def waits(self) -> bool:
+        """Without a lock."""
+        return bool(await self._database.ask(_ANY_WAITS, tenant=HOUSE))
+
+    async def send(self, most: int, *, window: int, again: float) -> Sequence[Parcel]:
+        """On PostgreSQL, what another node is sending is left to it."""
+
+        def work(connection: Connection) -> list[Parcel]:
+            now = now_ns(connection)
+            found = self._fair.pick(connection, most, now, window=window)
+            if not found:
+                return []
+            age, least = now - queue.c.queued_ns, round(again * 1e9)
+            rows = connection.execute(
+                queue.update()
+                .where(queue.c.id.in_(found))
+                .values(state="sent", due_ns=now + sa.case((age > least, age), else_=least))
+                .returning(*_SENT)
+            ).all()
+            return [
+                Parcel(
+                    call_id=row.call_id,
+                    tenant=row.tenant_id,
+                    key=row.order_key or row.call_id,
+                    message=bytes(row.message),
+                )
+                for row in sorted(rows, key=lambda row: row.id)
+            ]
+
+        return await self._database.write(work, tenant=HOUSE)
+
+    async def unsent(self, call_ids: Collection[str]) -> None:
+        """Unless somebody has it by now."""
+        await self._database.write(
+            lambda connection: connection.execute(
+                queue.update()
+                .where(queue.c.call_id.in_(list(call_ids)), queue.c.state == "sent")
+                .values(state="waiting", due_ns=0)
+            ),
+            tenant=HOUSE,
+        )
+
+    async def known(self, call_ids: Collection[str]) -> Collection[str]:
+        """Of whichever tenant."""
+        question = sa.select(queue.c.call_id).where(queue.c.call_id.in_(list(call_ids)))
+        return await self._database.read(
+            lambda connection: set(connection.execute(question).scalars()), tenant=HOUSE
+        )
+
+    async def adopt(self, items: Sequence[Item]) -> None:
+        """One insert; what conflicts stays."""
+
+        def work(connection: Connection) -> None:
+            now = now_ns(connection)
+            upsert(connection, queue, [waiting_row(item, now) for item in items], by=_KEY)
+
+        await self._database.write(work, tenant=HOUSE)
+
+    async def bury(self, poison: Sequence[Poison]) -> None:
+        """As rows of no tenant and no tool."""
+
+        def work(connection: Connection) -> None:
+            now = now_ns(connection)
+            rows = [
+                {
+                    "call_id": storable(one.place),
+                    "tenant_id": "",
+                    "tool_name": "",
+                    "agent_id": "",
+                    "user_id": "",
+                    "scope": "",
+                    "order_key": "",
+                    "state": "dead",
+                    "message": one.content[:_MOST_KEPT],
+                    "queued_ns": now,
+                    "expires_ns": now,
+                    "ended_ns": now,
+                    "output": b"",
+                    "why": storable(one.why[:_MOST_WHY]),
+                }
+                for one in poison
+            ]
+            upsert(connection, queue, rows, by=_KEY)
+
+        await self._database.write(work, tenant=HOUSE)
+
+    async def untold(self, most: int, *, after: float) -> Sequence[Untold]:
+        """The oldest first."""
+        if not await self._database.ask(_ANY_UNTOLD, tenant=HOUSE):
+            return []
+
+        def work(connection: Connection) -> list[Untold]:
+            before = now_ns(connection) - round(after * 1e9)
+            rows = connection.execute(
+                sa.select(queue)
+                .where(
+                    queue.c.told == 0,
+                    queue.c.state.in_(("done", "dead")),
+                    queue.c.ended_ns <= before,
+                )
+                .order_by(queue.c.id)
+                .limit(most)
+            )
+            return [
+                Untold(
+                    call_id=row.call_id,
+                    tenant=row.tenant_id,
+                    tool=row.tool_name,
+                    stage=Stage(row.state),
+                    attempts=row.attempts,
+                    ended_ns=row.ended_ns,
+                    output=bytes(row.output),
+                    message=bytes(row.message),
+                    why=row.why,
+                )
+                for row in rows
+            ]
+
+        return await self._database.read(work, tenant=HOUSE)
+
+    async def told(self, call_ids: Collection[str]) -> None:
+        """One statement for all of them."""
+        await self._database.write(
+            lambda connection: connection.execute(
+                queue.update()
+                .where(queue.c.call_id.in_(list(call_ids)), queue.c.state.in_(("done", "dead")))
+                .values(told=1)
+            ),
+            tenant=HOUSE,
+        )

@@ -1,0 +1,152 @@
+"""Queued calls at the doors of a real server: how they stand, dead ones, and trying them again."""
+
+import asyncio
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.house import ME, until
+from tests.server.busy import Busy, busy
+from tests.server.serving import COMMAND
+from toolgate import Call, Caller, Extension, Toolgate, tool
+from toolgate.errors import CallNotFound, ProviderUnavailable
+from toolgate.executor.extension import Priority
+from toolgate.settings.fleet import Fleet
+from toolgate.settings.settings import Settings
+
+pytestmark = pytest.mark.req("P6", "V2", "V5")
+QUEUED = """\
+  - name: later
+    config: {module: busy_tools, function: hold}
+    effect: irreversible
+    execution: queued
+    input_schema: {type: object, properties: {path: {type: string}}, required: [path]}
+"""
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[Busy]:
+    with busy(tmp_path_factory.mktemp("queued"), more=QUEUED) as served:
+        yield served
+
+
+async def test_a_queued_call_is_shown_while_it_waits_and_when_it_is_over(house: Busy) -> None:
+    here = house.server.root / "first"
+    body = {"tool": "later", "args": {"path": str(here)}, "wait_s": 0}
+    told = house.ask("agent", "POST", "/v1/call", body).body
+    assert (told["status"], told["error"]["code"]) == ("queued", "queued")
+    of = f"/v1/calls/{told['call_id']}"
+    shown = house.ask("agent", "GET", of).body
+    assert shown["queue"]["stage"] in {"waiting", "taken"}
+    assert shown["output"] is None
+    await until(Path(f"{here}.begun").exists)
+    for stranger in ("intern", "bob", "stranger"):
+        assert house.ask(stranger, "GET", of).status == 404
+    here.touch()
+    ended = house.ask("agent", "GET", f"{of}?wait_s=20").body
+    assert (ended["state"], ended["queue"]["stage"]) == ("succeeded", "done")
+    assert ended["output"]["data"] == "let go"
+    admin = house.ask("own", "GET", f"/v1/admin/calls/{told['call_id']}?tenant=acme").body
+    assert admin["queue"] == ended["queue"]
+
+
+async def test_the_answer_comes_in_time_to_who_waits(house: Busy) -> None:
+    here = house.server.root / "second"
+    here.touch()
+    told = house.ask("agent", "POST", "/v1/call", {"tool": "later", "args": {"path": str(here)}})
+    assert (told.status, told.body["status"], told.body["data"]) == (200, "success", "let go")
+
+
+def test_how_much_there_is_to_do_is_for_who_runs_the_house(house: Busy) -> None:
+    assert house.ask("admin", "GET", "/v1/admin/queue").body["dead"] == 0
+    assert house.ask("own", "GET", "/v1/admin/queue").status == 403
+    assert house.ask("own", "GET", "/v1/admin/queue/dead").body == {"calls": [], "next": None}
+
+
+class Sick(Extension):
+    """What a tool needs cannot be reached, until it can."""
+
+    priority = Priority.HIGH
+
+    def __init__(self) -> None:
+        self.is_well = False
+        self.tried = 0
+
+    def before(self, _call: Call) -> None:
+        self.tried += 1
+        if not self.is_well:
+            raise ProviderUnavailable("The machine is switched off.")
+
+
+@tool(execution="queued", effect="irreversible")
+def work(number: int) -> int:
+    """Do it."""
+    return number
+
+
+async def _dead(root: Path, sick: Sick) -> str:
+    """A call that was tried as often as it may."""
+    settings = Settings(root=root, queue=Fleet(attempts=2))
+    async with Toolgate.open(settings, extensions=[sick]) as gate:
+        gate.add(work)
+        output = await gate.call("work", {"number": 1}, caller=ME)
+        assert output.error is not None
+        assert output.error.code == "undelivered", output
+        return output.call_id
+
+
+async def test_what_cannot_be_begun_is_tried_a_few_times_and_is_dead_then(tmp_path: Path) -> None:
+    sick = Sick()
+    call_id = await _dead(tmp_path, sick)
+    assert sick.tried == 2
+    settings = Settings(root=tmp_path, queue=Fleet(attempts=2))
+    async with Toolgate.open(settings, extensions=[sick]) as gate:
+        [dead] = await gate.queue.dead.page("acme")
+        assert (dead.call_id, dead.tool, dead.agent) == (call_id, "work", "billing")
+        assert "switched off" in dead.why
+        assert await gate.queue.dead.page("other") == []
+        assert (await gate.find("acme", call_id)).shown()["state"] == "failed"
+        sick.is_well = True
+        gate.add(work)
+        again = gate.queue.dead.again
+        assert not await again("other", call_id, who="ops", why="mended")
+        assert await again("acme", call_id, who="ops", why="mended")
+        assert not await again("acme", call_id, who="ops", why="twice")
+        async with asyncio.timeout(20):
+            while (await gate.find("acme", call_id)).is_open:  # noqa: ASYNC110  nobody is told
+                await asyncio.sleep(0.02)
+        found = (await gate.find("acme", call_id)).shown()
+        assert (found["state"], found["output"]["data"]) == ("succeeded", 1)
+        assert sick.tried == 3
+        [record] = [
+            one for one in await gate.tenancy.audit(tenant="acme") if one.change == "queue_retried"
+        ]
+        assert (record.who, record.why) == ("ops", "mended")
+        with pytest.raises(CallNotFound):
+            await gate.find("acme", "call_none")
+        assert not (await gate.find("acme", call_id)).is_of(Caller(tenant="acme", agent="other"))
+
+
+def test_the_command_line_shows_dead_calls_and_tries_them_again(tmp_path: Path) -> None:
+    call_id = asyncio.run(_dead(tmp_path, Sick()))
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COMMAND, "queue", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    shown = orjson.loads(run("show", "--json").stdout)
+    assert (shown["waiting"], shown["dead"]) == (0, 1)
+    listed = run("dead")
+    assert call_id in listed.stdout
+    assert "switched off" in listed.stdout
+    wrong = run("retry", call_id, "--tenant", "other", "--why", "mended")
+    assert wrong.returncode != 0
+    assert "toolgate queue dead" in wrong.stderr
+    assert run("retry", call_id, "--tenant", "acme", "--why", "mended").returncode == 0
+    told: dict[str, Any] = orjson.loads(run("show", "--json").stdout)
+    assert (told["waiting"], told["dead"]) == (1, 0)
