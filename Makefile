@@ -8,7 +8,7 @@ export TOOLGATE_REQUIRE_SERVICES ?= 0
 # Every server that a test starts would otherwise compile toolgate anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test install check services bench chaos fuzz lock docs clean
+.PHONY: run test install check services bench chaos fuzz lock docs fleet clean
 
 # With what every built-in tool needs; `make run EXTRAS=` starts without.
 run: EXTRAS ?= tools tools-math
@@ -63,6 +63,10 @@ ONCE := TOOLGATE_CHAOS=1 TOOLGATE_ONCE_KEYS=10000 TOOLGATE_ONCE_KILLS=50 \
 SECONDS ?= 600
 fuzz: $(VENV)/.dev
 	@TOOLGATE_FUZZ_SECONDS=$(SECONDS) $(BIN)/python -m pytest -q tests/server/test_openapi.py
+
+# Two nodes, two workers and the servers they share, on this machine, until Ctrl-C.
+fleet: $(VENV)/.dev
+	@$(BIN)/python -m examples.fleet
 
 docs: $(VENV)/.dev
 	@$(BIN)/python -m scripts.reference

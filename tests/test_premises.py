@@ -1,4 +1,4 @@
-"""What is the house's own: which folders tools may not have, and what they do not touch in others."""
+"""What is the house's own: folders that tools may not have, and what they leave alone in others."""
 
 import os
 import re
@@ -230,8 +230,13 @@ def test_a_second_name_in_an_environment_does_not_make_a_write_slow(tmp_path: Pa
     found = premises(settings)
     looked: list[object] = []
     walk = os.walk
+
+    def walked(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+        looked.append(path)
+        return walk(str(path))
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "walk", lambda path: looked.append(path) or walk(path))
+        patch.setattr(os, "walk", walked)
         write(rooted(settings, found), "b.txt")
     assert {Path(str(one)) for one in looked} <= {Path(os.path.realpath(p)) for p in found.unseen}
     assert (tmp_path / "files" / "a.txt").read_bytes() == b"x"

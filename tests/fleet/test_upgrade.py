@@ -24,6 +24,7 @@ from toolgate.store.migrate import VERSION
 
 pytestmark = pytest.mark.req("D2", "S2")
 MIGRATE = "src/toolgate/store/migrate.py"
+MIGRATIONS = "src/toolgate/store/migrations/versions"
 SETTINGS = '\n[relations]\nengine = "off"\n'
 
 
@@ -33,12 +34,21 @@ def git(*words: str) -> bytes:
 
 
 def older() -> str:
-    """The newest commit whose store is of an earlier revision."""
+    """The newest commit whose store is of an earlier revision, as it is made today."""
     for commit in git("log", "--format=%H", "--", MIGRATE).decode().split():
         made = re.search(rb'^VERSION = "(\d+)"', git("show", f"{commit}:{MIGRATE}"), re.MULTILINE)
-        if made is not None and made[1].decode() < VERSION:
+        if made is not None and made[1].decode() < VERSION and _is_as_today(commit):
             return commit
     return ""
+
+
+def _is_as_today(commit: str) -> bool:
+    """While it is worked on, a migration is another one from commit to commit."""
+    names = git("ls-tree", "--name-only", commit, f"{MIGRATIONS}/").decode().split()
+    return all(
+        (ROOT / name).is_file() and (ROOT / name).read_bytes() == git("show", f"{commit}:{name}")
+        for name in names
+    )
 
 
 @pytest.fixture(scope="module")

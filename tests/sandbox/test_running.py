@@ -39,6 +39,19 @@ async def test_a_program_gets_its_input_and_says_how_it_ended(bubblewrap: Sandbo
 
 
 @pytest.mark.req("P4")
+async def test_a_program_cannot_write_its_input(
+    bubblewrap: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = ["sh", "-c", "(echo mine >/proc/self/fd/0) 2>/dev/null; cat"]
+    done = await bubblewrap.run(program, Policy(), stdin=b"given\n")
+    assert done.stdout == b"given\n"
+    # The guard-off control.
+    monkeypatch.setattr("toolgate.sandbox.pipes._SEALED", 0)
+    done = await bubblewrap.run(program, Policy(), stdin=b"given\n")
+    assert done.stdout == b"mine\n"
+
+
+@pytest.mark.req("P4")
 async def test_a_program_that_is_not_there_never_began(bubblewrap: Sandbox) -> None:
     for argv in (["no-such-program"], ["/usr"], [], ["sh\0"]):
         with pytest.raises(ProviderUnavailable, match="othing ran"):

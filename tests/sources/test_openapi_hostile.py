@@ -204,3 +204,19 @@ def test_a_bound_is_what_keeps_the_number_of_tools(monkeypatch: pytest.MonkeyPat
         taken(given)
     monkeypatch.setattr(reading, "MAX_TOOLS", 12)
     assert len(taken(given).tools) == 12
+
+
+def test_what_operations_share_is_bounded_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = {f"w{at}": {"type": "string", "description": "d" * 90} for at in range(100)}
+    ref = {"schema": {"$ref": "#/components/schemas/Big"}}
+    body = {"requestBody": {"content": {"application/json": ref}}}
+    given = document({f"/p{at}": {"post": body} for at in range(40)})
+    given["components"] = {"schemas": {"Big": {"type": "object", "properties": words}}}
+    # The control: it is written once in the document, and forty times in its tools.
+    whole = len(orjson.dumps(list(taken(given).tools)))
+    assert whole > 20 * len(orjson.dumps(given))
+    monkeypatch.setattr(reading, "MAX_WRITTEN", whole // 2)
+    told: list[int] = []
+    with pytest.raises(InvalidSpecs, match="tools of more than"):
+        taken(given, progress=lambda done, _all: told.append(done))
+    assert len(told) < 25

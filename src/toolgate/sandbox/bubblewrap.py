@@ -42,6 +42,18 @@ _MASKED = (
     "/proc/key-users",
     "/proc/timer_list",
     "/proc/sysrq-trigger",
+    "/proc/kpagecount",
+    "/proc/kpageflags",
+    "/proc/kpagecgroup",
+    "/proc/slabinfo",
+    "/proc/vmallocinfo",
+    "/proc/interrupts",
+    "/proc/iomem",
+    "/proc/ioports",
+    "/proc/kallsyms",
+    "/proc/modules",
+    "/proc/config.gz",
+    "/proc/cmdline",
 )
 _HOW = {Shown.READ: "--ro-bind", Shown.WRITE: "--bind", Shown.LINK: "--symlink"}
 _EMPTY_BYTES = "4096"

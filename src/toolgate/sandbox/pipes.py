@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import fcntl
 import os
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 _CHUNK = 65_536
+_SEALED = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
 class Descriptors:
@@ -46,11 +48,13 @@ class Descriptors:
 
     def holding(self, content: bytes) -> int:
         """One that is read from its beginning, with nothing behind the content."""
-        made = self.keep(os.memfd_create("toolgate"))
+        made = self.keep(os.memfd_create("toolgate", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
         view = memoryview(content)
         while view:
             view = view[os.write(made, view) :]
-        # Another one, that cannot be written by whoever gets it.
+        # Whoever gets it could open it anew, to write: no longer.
+        fcntl.fcntl(made, fcntl.F_ADD_SEALS, _SEALED)
+        # Another one, that stands at the beginning.
         return self.keep(os.open(f"/proc/self/fd/{made}", os.O_RDONLY | os.O_CLOEXEC))
 
 

@@ -76,7 +76,13 @@ class RedisShared:
 
     def subscribe(self, on_change: Callable[[int], None]) -> None:
         """Before `start`."""
-        self._notices.subscribe(on_change)
+
+        def heard(revision: int) -> None:
+            # Whoever says something is there again, also where nobody had anything to ask.
+            self._answered()
+            on_change(revision)
+
+        self._notices.subscribe(heard)
 
     def health(self) -> Health:
         """What went wrong the last time, in one word."""
@@ -97,11 +103,14 @@ class RedisShared:
             self._again_ns = clock.monotonic_ns() + _PAUSE_NS
             self._failed(type(error).__name__)
             return None
+        self._answered()
+        return done
+
+    def _answered(self) -> None:
         self._again_ns = 0
         if self._problem:
             self._problem = ""
             _log.warning("Redis answers again")
-        return done
 
     def _failed(self, kind: str) -> None:
         if not self._problem:

@@ -322,3 +322,15 @@ def trust_a_file(told: Told) -> bool:
     write(f"{told['given']}/trusted")
     os.setxattr(f"{told['given']}/trusted", "trusted.toolgate", b"1")
     return True
+
+
+@deed
+def read_what_the_kernel_tells_of_this_machine(_: Told) -> bool:
+    """Some are there on any kernel; what cannot be read is not told."""
+    found = ""
+    for name in ("interrupts", "cmdline", "modules", "iomem", "slabinfo", "vmallocinfo"):
+        with contextlib.suppress(OSError):
+            found += text(f"/proc/{name}")
+    with contextlib.suppress(OSError):
+        found += os.read(os.open("/proc/kpagecount", os.O_RDONLY), 8).decode("latin-1")
+    return found != ""

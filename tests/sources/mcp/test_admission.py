@@ -49,6 +49,13 @@ def test_what_is_listed_may_be_used(given: dict[str, object], tmp_path: Path) ->
     assert admission(tmp_path).refusal(server(given)) == ""
 
 
+def test_an_overlay_in_a_folder_that_tools_write_is_refused(tmp_path: Path) -> None:
+    given = server(URL | {"overlay": "open/overlay.yaml"})
+    assert admission(tmp_path).refusal(given) == ""
+    written = admission(tmp_path)._replace(written=[str(tmp_path / "open")])
+    assert "a folder that tools write" in written.refusal(given)
+
+
 @pytest.mark.parametrize(("given", "write"), REFUSED)
 async def test_what_is_not_listed_is_refused_when_it_is_added(
     given: dict[str, object], write: str, tmp_path: Path

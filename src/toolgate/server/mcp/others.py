@@ -98,13 +98,15 @@ class Others:
                 upstream.on_changed(lambda kind, name=name: self._changed(name, kind))
 
     async def offered(
-        self, shares: Sequence[Share], kind: Kind
+        self, shares: Sequence[Share], kind: Kind, *, last: bool = False
     ) -> list[tuple[Share, Sequence[Json]]]:
-        """Each server's list. One that is away has none, and leaves the others alone."""
-        lists = await asyncio.gather(*(self._listed(share, kind) for share in shares))
+        """Each server's list. One that is away leaves the others alone: it has none, or what it had
+        `last`, so that nobody takes its place meanwhile.
+        """
+        lists = await asyncio.gather(*(self._listed(share, kind, last=last) for share in shares))
         return list(zip(shares, lists, strict=True))
 
-    async def _listed(self, share: Share, kind: Kind) -> Sequence[Json]:
+    async def _listed(self, share: Share, kind: Kind, *, last: bool) -> Sequence[Json]:
         try:
             async with asyncio.timeout(PATIENCE):
                 listed = await share.upstream.listed(kind)
@@ -112,7 +114,8 @@ class Others:
         except (ToolgateError, TimeoutError) as error:
             why = error.code if isinstance(error, ToolgateError) else "timeout"
             log.warning("the %s of %r could not be listed (%s)", kind.value, share.server, why)
-            return ()
+            known = self._looked.get((share.server, kind)) if last else None
+            return () if known is None else known[1]
 
     async def _shown(self, server: str, kind: Kind, listed: Sequence[Json]) -> Sequence[Json]:
         """Looked at once, as long as it stays the same list."""

@@ -64,18 +64,19 @@ class Prompts:
 
     async def find(self, exchange: Exchange, name: str) -> Prompt | None:
         """A prompt of that name, that this caller may have; which of two, the caller has to say."""
-        found = {one.share.server: one for one in (await self._all(exchange)).get(name, ())}
+        claims = (await self._all(exchange, last=True)).get(name, ())
+        found = {one.share.server: one for one in claims}
         if SERVER in exchange.meta:
             return found.get(str(exchange.meta[SERVER]))
         if not found:
             return None
         return found[which({one: found[one].share for one in found}, name).server]
 
-    async def _all(self, exchange: Exchange) -> dict[str, list[Prompt]]:
+    async def _all(self, exchange: Exchange, *, last: bool = False) -> dict[str, list[Prompt]]:
         """By name, and of each server once."""
         shares = await self._others.shares(exchange.peer.caller, Kind.PROMPTS)
         found: dict[str, dict[str, Prompt]] = {}
-        for share, listed in await self._others.offered(shares, Kind.PROMPTS):
+        for share, listed in await self._others.offered(shares, Kind.PROMPTS, last=last):
             for one in listed:
                 own = said(one, "name")
                 name = f"{share.prefix}{own}"

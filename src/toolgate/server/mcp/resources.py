@@ -104,10 +104,10 @@ class Resources:
             return next((one for one in shares if one.server == exchange.meta[SERVER]), None)
         found: dict[str, Share] = {}
         if not is_template:
-            for share, listed in await self._others.offered(shares, Kind.RESOURCES):
+            for share, listed in await self._others.offered(shares, Kind.RESOURCES, last=True):
                 if any(said(one, "uri") == uri for one in listed):
                     found[share.server] = share
-        for share, listed in await self._others.offered(shares, Kind.TEMPLATES):
+        for share, listed in await self._others.offered(shares, Kind.TEMPLATES, last=True):
             if any(fits(said(one, "uriTemplate"), uri) for one in listed):
                 found[share.server] = share
         if found:

@@ -103,8 +103,9 @@ class Session:
         self._kept_of_key.discard(stream)
 
     def find(self, stream_id: str) -> Stream | None:
-        """One of its streams."""
-        return self.beside if stream_id == self.beside.id else self._streams.get(stream_id)
+        """One of its streams; an id that names no node is of this one."""
+        is_beside = stream_id in {self.beside.id, BESIDE}
+        return self.beside if is_beside else self._streams.get(stream_id)
 
     async def ask(self, stream: Stream, method: str, params: Params) -> Any:
         """A request to the client, on one of its streams, and its answer."""

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, cast
 
+import orjson
+
 from toolgate.errors import InvalidSpecs
 from toolgate.sources.openapi.definition import Definitions, Overlaid
 from toolgate.sources.openapi.naming import slug, tool_names
@@ -18,6 +20,8 @@ from toolgate.sources.openapi.report import Imported, Notes, Skipped
 from toolgate.sources.openapi.servers import NoServer
 
 MAX_TOOLS = 5_000
+# Of all tools together, as JSON: what operations share is written into each of them.
+MAX_WRITTEN = 24 * 1024 * 1024
 _TITLE = 200
 _ODD_PATH = re.compile(r"[#\\\x00-\x20\x7f]|//|/(?:%2e|\.){1,2}(?:/|\Z)", re.IGNORECASE)
 # Told how many of how many operations were looked at.
@@ -62,12 +66,14 @@ class _Reader:
             self._notes.add(told, f"line {line}")
         everything = list(operations(self._opened.value, self._pointers))
         tools: list[dict[str, Any]] = []
+        written = 0
         for done, one in enumerate(everything, 1):
             if isinstance(one, Broken):
                 self._skipped.append(Skipped(operation=one.path, reason=one.reason))
             elif tool := self._tool(one):
                 tools.append(tool)
-                self._need_room(len(tools))
+                written += len(orjson.dumps(tool))
+                self._need_room(len(tools), written)
             progress(done, len(everything))
         if hooks := self._opened.value.get("webhooks"):
             for hook in cast("dict[str, Any]", hooks) if isinstance(hooks, dict) else {}:
@@ -110,11 +116,13 @@ class _Reader:
         self._skipped.append(Skipped(operation=operation.shown, reason=reason))
         return None
 
-    def _need_room(self, count: int) -> None:
-        if count > MAX_TOOLS:
+    def _need_room(self, count: int, written: int) -> None:
+        if count > MAX_TOOLS or written > MAX_WRITTEN:
+            what = "has more than" if count > MAX_TOOLS else "makes tools of more than"
+            most = f"{MAX_TOOLS:,} operations" if count > MAX_TOOLS else f"{MAX_WRITTEN:,} bytes"
             raise refused(
                 self._file,
-                f"has more than {MAX_TOOLS:,} operations",
+                f"{what} {most}",
                 "Choose some: --tag, --path, --method, --operation.",
             )
 

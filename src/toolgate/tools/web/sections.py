@@ -46,10 +46,10 @@ def headings_of(markdown: str) -> list[dict[str, Any]]:
 
 
 def _unclosed(heading: str) -> str:
-    """Without the marks that may stand at its end."""
+    """Without the marks that may stand at its end, behind a blank: not those of `C#`."""
     text = heading.rstrip(" \t")
-    bare = text.rstrip("#").rstrip(" \t")
-    return bare or text
+    bare = text.rstrip("#")
+    return bare.rstrip(" \t") if bare.endswith((" ", "\t")) else text
 
 
 def sections(text: str, headings: Sequence[dict[str, Any]]) -> list[Section]:
