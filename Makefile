@@ -27,7 +27,7 @@ test: $(VENV)/.dev
 check: $(VENV)/.dev
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/basedpyright --level error
+	@$(BIN)/basedpyright --level error --threads 2
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python -m scripts.reference --check
 	@echo "checked: format, lint, types, layers, docs"

@@ -23,6 +23,7 @@ EVERY = (
     "sandbox",
     "tools",
     "native",
+    "queue",
 )
 
 

@@ -24,7 +24,6 @@ tools:
     input_schema: {{type: object, properties: {{}}, additionalProperties: false}}
     effect: pure
 """
-NOTHING = Premises(own=(), secret=(), unseen=())
 CODE = "def told() -> str:\n    return 'told'\n"
 # What a library tries to import and most machines lack; it leaves a mark where it is found.
 MARK = "import pathlib\n\npathlib.Path({mark!r}).touch()\n"
@@ -54,13 +53,18 @@ def reasons(gate: Toolgate) -> dict[str, str]:
     return {name: str(why) for name, why in gate.catalog.current.unusable.items()}
 
 
+def nothing_of_its_own(_settings: Settings) -> Premises:
+    """A guard that is off."""
+    return Premises(own=(), secret=(), unseen=())
+
+
 @pytest.mark.parametrize("is_guarded", [True, False])
 async def test_what_a_tool_writes_is_no_part_of_any_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_guarded: bool
 ) -> None:
     settings = house(tmp_path)
     if not is_guarded:
-        monkeypatch.setattr(kinds, "premises", lambda _settings: NOTHING)  # pyright: ignore[reportUnknownLambdaType]
+        monkeypatch.setattr(kinds, "premises", nothing_of_its_own)
         settings = house(tmp_path, roots=["."])
     mark = tmp_path / "mark"
     args = {"path": "beside_optional.py", "content": MARK.format(mark=str(mark))}

@@ -361,7 +361,7 @@ def test_a_server_has_a_command_or_an_address(file: Path, text: str) -> None:
 @pytest.mark.parametrize("section", [*SECTIONS, "mcp.servers", "providers.http"])
 def test_a_section_may_be_empty(file: Path, section: str) -> None:
     file.write_text(f"[{section}]\n", "utf-8")
-    assert load(file, {}) == Settings(root=file.parent)
+    assert load(file, {}) == Settings(root=file.parent, file=file)
 
 
 def test_what_should_be_a_section_and_is_none_is_told(file: Path) -> None:

@@ -50,7 +50,7 @@ def put(root: Path) -> Path:
     folder.mkdir(parents=True)
     said = {"$schema": SCHEMA, "name": "places", "version": "1"}
     (folder / "plugin.json").write_text(json.dumps(said), "utf-8")
-    entry = {"type": "stdio", "command": "./run", "args": [], "env": {"PYTHON": sys.executable}}
+    entry = {"type": "stdio", "command": "./run", "env": {"PYTHON": sys.executable}}
     servers = {"$schema": SERVERS, "mcpServers": {"local": entry}}
     (folder / "mcp.json").write_text(json.dumps(servers), "utf-8")
     (folder / "run").write_text('#!/bin/sh\nexec "$PYTHON" -S -E ./lib.py\n', "utf-8")

@@ -66,6 +66,7 @@ async def test_no_program_works_in_bubblewrap(
 _OF_ITS_OWN = frozenset(
     {"read_environment_of_init", "nested_users", "nested_users_by_clone", "new_mounts", "ring"}
     | {"read_the_log_of_the_kernel", "netlink", "trace_a_sibling", "be_traced", "be_preferred"}
+    | {"read_what_the_kernel_tells_of_this_machine"}
 )
 
 

@@ -271,7 +271,7 @@ async def test_a_store_without_a_folder_of_its_own_keeps_its_folder_from_program
 ) -> None:
     hidden = Policy(readable=(str(tmp_path),), hidden=(str(tmp_path / "toolgate.db"),))
     for _ in range(2):
-        with pytest.raises(ProviderUnavailable, match="no folder of its own"):
+        with pytest.raises(ProviderUnavailable, match="cannot be shown without it"):
             await bubblewrap.run(["true"], hidden)
         (tmp_path / "toolgate.db").touch()
 

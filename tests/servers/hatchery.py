@@ -16,12 +16,16 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any
 
 from tests.servers.leash import dies_with
 
 _ROOT = Path(__file__).resolve().parents[2]
 _LARGEST = 1 << 20
+# With what they need for a store and a cache elsewhere, which are extras.
+_READ = ("toolgate.cli.serve", "toolgate.store.postgres", "toolgate.store.redis")
+_alone = Lock()
 # As `python -c` has it: modules are found in the folder that the server works in.
 _HERE = f"""\
 import sys
@@ -79,7 +83,8 @@ def hatched(
     nothing = os.open(os.devnull, os.O_RDONLY)
     given = {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env)}
     handed = [nothing, written, stderr.fileno(), theirs.fileno()]
-    socket.send_fds(_hatchery(), [json.dumps(given).encode()], handed)
+    with _alone:
+        socket.send_fds(_hatchery(), [json.dumps(given).encode()], handed)
     theirs.close()
     os.close(written)
     os.close(nothing)
@@ -105,7 +110,9 @@ def _hatchery() -> socket.socket:
 
 def hatch(number: int) -> None:
     """Read the code, then come back once in every process that is forked."""
-    import_module("toolgate.cli.serve")
+    for one in _READ:
+        with suppress(ImportError):
+            import_module(one)
     with socket.socket(fileno=number) as asked:
         # Nobody asks how a keeper ended.
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)

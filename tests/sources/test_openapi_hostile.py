@@ -217,6 +217,10 @@ def test_what_operations_share_is_bounded_in_all(monkeypatch: pytest.MonkeyPatch
     assert whole > 20 * len(orjson.dumps(given))
     monkeypatch.setattr(reading, "MAX_WRITTEN", whole // 2)
     told: list[int] = []
+
+    def tell(done: int, _of: int) -> None:
+        told.append(done)
+
     with pytest.raises(InvalidSpecs, match="tools of more than"):
-        taken(given, progress=lambda done, _all: told.append(done))
+        taken(given, progress=tell)
     assert len(told) < 25

@@ -1,10 +1,12 @@
 """A program that says and asks things on the way of its calls, in the older revision, by hand.
 
 `hold` is answered when `let go` is called; `pay` logs, asks, and answers with what it was told;
-`flood` asks without end and never reads again; `deaf` reads no more.
+`flood` asks without end and never reads again; `blank` writes empty lines without end; `deaf` reads
+no more. `many` and `deep` answer with that, `tell` with what stands in its environment.
 """
 
 import json
+import os
 import sys
 import time
 from typing import Any
@@ -33,8 +35,31 @@ def flood() -> None:
         sys.stdout.buffer.flush()
 
 
+def blank() -> None:
+    while True:
+        sys.stdout.buffer.write(b"\n" * 10_000)
+        sys.stdout.buffer.flush()
+
+
+def tell(id_: Any, token: Any) -> None:
+    key = os.environ.get("API_KEY", "")
+    note = {"progressToken": token, "progress": 1, "message": f"with {key}"}
+    send(method="notifications/progress", params=note)
+    send(method="notifications/message", params={"level": "info", "data": {"key": key}})
+    odd = "".join(f"\\u{ord(one):04x}" for one in key)
+    body = json.dumps({"content": [{"type": "text", "text": f"{key} ODD"}], "key": {key: key}})
+    sys.stdout.write(f'{{"jsonrpc":"2.0","id":{id_},"result":{body.replace("ODD", odd)}}}\n')
+    sys.stdout.flush()
+
+
 def called(id_: Any, name: str, args: Any, held: list[Any]) -> None:
-    if name == "hold":
+    if name in {"many", "deep"}:
+        made = "[]," * 2_000 if name == "many" else "[" * 300 + "]" * 300 + ","
+        sys.stdout.write(f'{{"jsonrpc":"2.0","id":{id_},"result":{{"made":[{made}0]}}}}\n')
+        sys.stdout.flush()
+    elif name == "blank":
+        blank()
+    elif name == "hold":
         held.append(id_)
     elif name == "let go":
         while held:
@@ -62,6 +87,8 @@ def main() -> None:
         id_, method = said.get("id"), said.get("method")
         if method == "initialize":
             send(id=id_, result=WELCOME)
+        elif method == "tools/call" and said["params"]["name"] == "tell":
+            tell(id_, said["params"].get("_meta", {}).get("progressToken"))
         elif method == "tools/call":
             called(id_, said["params"]["name"], said["params"]["arguments"], held)
         elif method is None and str(id_).startswith("q"):

@@ -293,9 +293,7 @@ class Server:
         method = said.get("method")
         if method == "initialize":
             await self.begins.wait()
-            if self.refuses:
-                writer.write(plain(b"", 500))
-                return True
+        if method == "initialize" and not self.refuses:
             session = f"s{len(self.heard)}"
             self.sessions.add(session)
             writer.write(plain(result(said["id"], WELCOME), more=f"Mcp-Session-Id: {session}\r\n"))

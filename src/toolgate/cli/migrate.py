@@ -13,7 +13,10 @@ app = typer.Typer(add_completion=False, help="Make or upgrade the tables of the 
 
 @app.command()
 def migrate(config: Config = None, json: Json = False) -> None:
-    """Make or upgrade the tables of the store, by `[store] migrate_url` where it is set."""
+    """Make or upgrade the tables of the store.
+
+    By `[store] migrate_url`, where it is set.
+    """
     with ending(json=json):
         asyncio.run(storage.upgrade(load(config)))
     if json:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from toolgate.call import Caller, Event, Output, Turn
 from toolgate.catalog.plugins import Reloaded
+from toolgate.executor.resilience.places import Places
 from toolgate.ledger.journal import Journal
 from toolgate.ledger.outputs import Outputs
 from toolgate.net.client import HttpClient
@@ -58,6 +59,8 @@ class Means:
     protected: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     environment: Mapping[str, str]
+    # Files that are in memory as a whole at a time.
+    large: Places = field(default_factory=lambda: Places(4, each=2, waiting=64))
     # Set when something is scheduled, so that whoever runs it looks at once.
     scheduled: asyncio.Event = field(default_factory=asyncio.Event)
 

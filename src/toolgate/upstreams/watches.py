@@ -86,9 +86,7 @@ class Watches:
     def _above(self, uri: str) -> list[str]:
         """What is watched and may mean it: looked for in whichever is less."""
         if uri.count("/") >= len(self._told):
-            return [
-                one for one in self._told if uri == one or uri.startswith(one.rstrip("/") + "/")
-            ]
+            return [one for one in self._told if uri == one or uri.startswith(_below(one))]
         ends = [at for at, letter in enumerate(uri) if letter == "/"]
         above = [uri, *(uri[:at] for at in ends), *(uri[: at + 1] for at in ends)]
         return [one for one in dict.fromkeys(above) if one in self._told]
@@ -143,3 +141,7 @@ class Watches:
                 if self._wire is not wire or wire.gone.done():
                     return
                 await self._ask(method, {"uri": uri})
+
+
+def _below(uri: str) -> str:
+    return uri if uri.endswith("/") else f"{uri}/"

@@ -1,5 +1,6 @@
 """Files: to read what is hidden, to change what may be read, to replace what is protected."""
 
+import contextlib
 import ctypes
 import glob
 import os

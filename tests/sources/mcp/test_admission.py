@@ -50,7 +50,7 @@ def test_what_is_listed_may_be_used(given: dict[str, object], tmp_path: Path) ->
 
 
 def test_an_overlay_in_a_folder_that_tools_write_is_refused(tmp_path: Path) -> None:
-    given = server(URL | {"overlay": "open/overlay.yaml"})
+    given = server({**URL, "overlay": "open/overlay.yaml"})
     assert admission(tmp_path).refusal(given) == ""
     written = admission(tmp_path)._replace(written=[str(tmp_path / "open")])
     assert "a folder that tools write" in written.refusal(given)

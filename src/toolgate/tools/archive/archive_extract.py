@@ -1,7 +1,5 @@
 """Unpacks an archive into a new folder: all of it, or nothing."""
 
-import asyncio
-import base64
 import posixpath
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +15,7 @@ from toolgate.tools.means import Means
 from toolgate.tools.system.backups import Backup, Backups, Before
 from toolgate.tools.system.globs import Glob
 from toolgate.tools.system.roots import Roots
+from toolgate.tools.system.threaded import threaded
 
 # Bytes that come from a worker at once.
 _WINDOW = 8_000_000
@@ -33,20 +32,25 @@ async def archive_extract(
     members: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Files and folders, and nothing else; the folder has its name once it is whole."""
-    archive = await archive_at(means, path)
+    async with archive_at(means, path) as archive:
+        return await _extracted(means, call, archive, to or _stem(path), members)
+
+
+async def _extracted(
+    means: Means, call: Call, archive: Asked, target: str, members: Sequence[str]
+) -> dict[str, Any]:
     told = await archive.about("manifest")
     if told["problems"]:
         first = told["problems"][0]
         raise ToolError(refusal(first["name"], first["why"], len(told["problems"])))
     entries = msgspec.convert(told["entries"], list[Entry])
     chosen = _chosen(entries, members)
-    target = to or _stem(path)
     with Roots.of(means).founding(target) as spot, unpacking(spot) as made:
         await _unpack(archive, entries, chosen, made)
-        digest = await asyncio.to_thread(made.digest)
+        digest = await threaded(made.digest)
         backup = Backup(path=spot.shown, before=Before(), after=digest, is_folder=True)
         name = await Backups(means.shelf, call.caller).keep(backup, b"")
-        await asyncio.to_thread(made.finish)
+        await threaded(made.finish)
         shown = spot.shown
     files = [entries[place] for place in chosen if entries[place].kind == "file"]
     return {
@@ -66,20 +70,20 @@ async def _unpack(
     # Empty files and folders have no bytes that would come.
     for place in chosen:
         if entries[place].kind == "folder" or not entries[place].size:
-            await asyncio.to_thread(made.begin, entries[place])
+            await threaded(made.begin, entries[place])
     places = [place for place in chosen if entries[place].kind == "file" and entries[place].size]
     begin, last, is_all = 0, -1, not places
     while not is_all:
-        found = await archive.about("window", places=places, begin=begin, most=_WINDOW)
-        pieces: list[tuple[int, str]] = found["pieces"]
-        for place, packed in pieces:
-            piece = base64.b64decode(packed)
+        found = await archive.taken("window", places=places, begin=begin, most=_WINDOW)
+        at = 0
+        for place, size in found.value["pieces"]:
             if place != last:
-                made.begin(entries[place])
+                await threaded(made.begin, entries[place])
                 last = place
-            await asyncio.to_thread(made.write, piece)
-            begin += len(piece)
-        is_all = found["is_all"]
+            await threaded(made.write, found.content[at : at + size])
+            at += size
+        begin += at
+        is_all = found.value["is_all"]
     if begin != sum(entries[place].size for place in places):
         raise ToolError("The archive holds other than what it says. Nothing was unpacked.")
 

@@ -22,8 +22,9 @@ async def archive_file(
     length: int = MEGABYTE,
 ) -> dict[str, Any]:
     """The text of a file in an archive, or a piece of it."""
-    archive = await archive_at(means, path)
-    found = await archive.about("member", name=member, begin=offset, most=least(length, encoding))
+    most = least(length, encoding)
+    async with archive_at(means, path) as archive:
+        found = await archive.about("member", name=member, begin=offset, most=most)
     size: int = found["size"]
     if offset > size:
         raise ToolError(

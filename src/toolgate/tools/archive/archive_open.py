@@ -15,8 +15,8 @@ async def archive_open(
 ) -> dict[str, Any]:
     """Its entries with kinds and sizes, and what would keep it from being unpacked."""
     glob = Glob(pattern) if pattern else None
-    archive = await archive_at(means, path)
-    told = await archive.about("manifest")
+    async with archive_at(means, path) as archive:
+        told = await archive.about("manifest")
     entries = told["entries"]
     chosen = [
         {"path": entry["name"].rstrip("/"), "kind": entry["kind"], "size": entry["size"]}

@@ -18,11 +18,11 @@ async def archive_search(
     limit: int = 100,
 ) -> dict[str, Any]:
     """Names and lines that hold a text."""
-    archive = await archive_at(means, path)
     question = {
         "query": query,
         "pattern": pattern,
         "case_sensitive": case_sensitive,
         "limit": limit,
     }
-    return {"path": archive.shown, **await archive.about("search", question=question)}
+    async with archive_at(means, path) as archive:
+        return {"path": archive.shown, **await archive.about("search", question=question)}

@@ -1,13 +1,15 @@
 """Questions about an archive in a root: its bytes are read here, and looked at by a worker."""
 
-import asyncio
-import base64
-from typing import Any, cast
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import Any
 
 from toolgate.errors import ToolError
 from toolgate.tools.archive.limits import ARCHIVE, SECONDS
 from toolgate.tools.means import Means
 from toolgate.tools.system.roots import Roots
+from toolgate.tools.system.threaded import threaded
+from toolgate.tools.working.worker import Parcel
 
 _WORK = "toolgate.tools.archive.work:"
 
@@ -19,19 +21,25 @@ class Asked:
         self._means = means
         self.shown = shown
         self.size = len(content)
-        self._data = base64.b64encode(content).decode()
+        self._content = content
 
     async def about(self, verb: str, **args: Any) -> dict[str, Any]:
         """What a worker says; it has so long, and is ended then."""
-        given = {"data": self._data, **args}
-        found = await self._means.workers.run(_WORK + verb, given, seconds=SECONDS)
-        return cast("dict[str, Any]", found)
+        return (await self.taken(verb, **args)).value
+
+    async def taken(self, verb: str, **args: Any) -> Parcel:
+        """What a worker says, with bytes of the archive beside it."""
+        return await self._means.workers.ask(
+            _WORK + verb, args, seconds=SECONDS, content=self._content
+        )
 
 
-async def archive_at(means: Means, path: str) -> Asked:
-    """The archive at a path."""
-    shown, content = await asyncio.to_thread(_content, Roots.of(means), path)
-    return Asked(means, shown, content)
+@contextlib.asynccontextmanager
+async def archive_at(means: Means, path: str) -> AsyncGenerator[Asked]:
+    """The archive at a path. Only so many are in memory at a time; others wait for theirs."""
+    async with means.large.held():
+        shown, content = await threaded(_content, Roots.of(means), path)
+        yield Asked(means, shown, content)
 
 
 def _content(roots: Roots, path: str) -> tuple[str, bytes]:

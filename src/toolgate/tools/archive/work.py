@@ -12,6 +12,7 @@ from toolgate.tools.archive.flow import Full, Reader, Taking
 from toolgate.tools.archive.formats import reader
 from toolgate.tools.archive.limits import MEMBER
 from toolgate.tools.archive.matching import Matching
+from toolgate.tools.working.worker import Parcel
 
 Given = TypeVar("Given")
 
@@ -48,7 +49,7 @@ class _Window:
             raise Full
 
 
-def manifest(data: str) -> dict[str, Any]:
+def manifest(data: bytes) -> dict[str, Any]:
     """What it holds, and what is wrong with it."""
 
     def look(archive: Reader, size: int) -> dict[str, Any]:
@@ -66,19 +67,19 @@ def manifest(data: str) -> dict[str, Any]:
     return _read(data, look)
 
 
-def window(data: str, places: list[int], begin: int, most: int) -> dict[str, Any]:
-    """The next bytes of some entries, and whether they are the last."""
+def window(data: bytes, places: list[int], begin: int, most: int) -> Parcel:
+    """The next bytes of some entries, one behind the other, and whether they are the last."""
 
-    def look(archive: Reader, _size: int) -> dict[str, Any]:
+    def look(archive: Reader, _size: int) -> Parcel:
         found = _Window(frozenset(places), begin, most)
         _pumped(archive, found)
-        pieces = [(place, base64.b64encode(piece).decode()) for place, piece in found.pieces]
-        return {"pieces": pieces, "is_all": found.is_all}
+        pieces = [(place, len(piece)) for place, piece in found.pieces]
+        return Parcel({"pieces": pieces, "is_all": found.is_all}, _joined(found))
 
     return _read(data, look)
 
 
-def member(data: str, name: str, begin: int, most: int) -> dict[str, Any]:
+def member(data: bytes, name: str, begin: int, most: int) -> dict[str, Any]:
     """A piece of one file in it."""
 
     def look(archive: Reader, size: int) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def member(data: str, name: str, begin: int, most: int) -> dict[str, Any]:
     return _read(data, look)
 
 
-def search(data: str, question: dict[str, Any]) -> dict[str, Any]:
+def search(data: bytes, question: dict[str, Any]) -> dict[str, Any]:
     """Names and lines that hold a text."""
 
     def look(archive: Reader, size: int) -> dict[str, Any]:
@@ -113,10 +114,9 @@ def search(data: str, question: dict[str, Any]) -> dict[str, Any]:
     return _read(data, look)
 
 
-def _read(data: str, look: Callable[[Reader, int], Given]) -> Given:
-    content = base64.b64decode(data)
+def _read(data: bytes, look: Callable[[Reader, int], Given]) -> Given:
     try:
-        return look(reader(content), len(content))
+        return look(reader(data), len(data))
     except (ToolError, MemoryError):
         raise
     except Exception as error:

@@ -1,6 +1,5 @@
 """`export_reasoning_canvas`: hypotheses and failures as a canvas, and in a file if asked for."""
 
-import asyncio
 import posixpath
 from typing import Any
 
@@ -19,6 +18,7 @@ from toolgate.tools.system.backups import NOTHING, Backups
 from toolgate.tools.system.changing import done, planned, remove_empty
 from toolgate.tools.system.roots import Roots
 from toolgate.tools.system.spot import MEGABYTE
+from toolgate.tools.system.threaded import threaded
 
 
 async def export_reasoning_canvas(
@@ -68,13 +68,13 @@ async def _written(means: Means, call: Call, path: str, canvas: Canvas) -> tuple
     if len(content) > MEGABYTE:
         raise ToolError("The canvas is larger than 1 MB. Export one graph, or one session, of it.")
     roots = Roots.of(means)
-    made = await asyncio.to_thread(roots.make_folders, posixpath.dirname(path))
+    made = await threaded(roots.make_folders, posixpath.dirname(path))
     try:
-        change = await asyncio.to_thread(planned, roots, path, content, mode="overwrite")
+        change = await threaded(planned, roots, path, content, mode="overwrite")
         backup = await Backups(means.shelf, call.caller).keep(
             change.backup(tuple(made)), change.kept
         )
-        await asyncio.to_thread(done, roots, change)
+        await threaded(done, roots, change)
     except ToolError:
         remove_empty(roots, made)
         raise

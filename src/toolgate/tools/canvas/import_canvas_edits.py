@@ -1,6 +1,5 @@
 """`import_canvas_edits`: a canvas that somebody has edited, and what they have changed."""
 
-import asyncio
 import posixpath
 from typing import Any
 
@@ -13,6 +12,7 @@ from toolgate.tools.canvas.difference import count, difference
 from toolgate.tools.canvas.gallery import Gallery, check_name, edited
 from toolgate.tools.means import Means
 from toolgate.tools.system.roots import Roots
+from toolgate.tools.system.threaded import threaded
 
 _MOST_BYTES = 1_000_000
 
@@ -47,7 +47,7 @@ async def import_canvas_edits(
 
 
 async def _read(means: Means, path: str) -> Any:
-    content = await asyncio.to_thread(Roots.of(means).read, path, most=_MOST_BYTES)
+    content = await threaded(Roots.of(means).read, path, most=_MOST_BYTES)
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError as error:

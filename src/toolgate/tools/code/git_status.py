@@ -1,6 +1,5 @@
 """Tells the state of a git repository, and runs nothing that the repository names."""
 
-import asyncio
 from typing import Any
 
 from toolgate.call import Call
@@ -14,6 +13,7 @@ from toolgate.tools.code.repository import repository
 from toolgate.tools.code.script import script
 from toolgate.tools.means import Means
 from toolgate.tools.system.roots import Roots
+from toolgate.tools.system.threaded import threaded
 
 _SECONDS = 20.0
 _NO_GIT = 69
@@ -23,7 +23,7 @@ async def git_status(
     means: Means, _call: Call, *, path: str = ".", untracked: str = "normal"
 ) -> dict[str, Any]:
     """Branch, commit, upstream, and which files are staged, changed or new."""
-    found = await asyncio.to_thread(repository, Roots.of(means), path)
+    found = await threaded(repository, Roots.of(means), path)
     python = interpreter(means)
     sandbox = await means.sandbox()
     finished = await sandbox.run(

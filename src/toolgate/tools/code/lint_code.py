@@ -1,6 +1,5 @@
 """Checks a file or a text: Python with ruff, JSON, YAML and TOML with their parsers."""
 
-import asyncio
 import posixpath
 from typing import Any
 
@@ -9,6 +8,7 @@ from toolgate.errors import ToolError
 from toolgate.tools.code.lint import Rules, linted
 from toolgate.tools.means import Means
 from toolgate.tools.system.roots import Roots
+from toolgate.tools.system.threaded import threaded
 
 _SUFFIXES = {
     ".py": "python",
@@ -35,7 +35,7 @@ async def lint_code(
     if language == "auto":
         language = _language(path)
     if code is None:
-        raw = await asyncio.to_thread(Roots.of(means).read, path or "", most=_MOST)
+        raw = await threaded(Roots.of(means).read, path or "", most=_MOST)
         try:
             code = raw.decode("utf-8-sig")
         except UnicodeDecodeError:

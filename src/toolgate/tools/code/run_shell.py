@@ -1,6 +1,5 @@
 """Runs a shell line in the sandbox, in a folder that is open to tools."""
 
-import asyncio
 import posixpath
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from toolgate.sandbox.policy import MEGABYTE, Policy
 from toolgate.tools.code.program import note, text
 from toolgate.tools.means import Means
 from toolgate.tools.system.roots import Roots
+from toolgate.tools.system.threaded import threaded
 
 _SHELL = "/bin/sh"
 _MOST_OUTPUT = 4 * MEGABYTE
@@ -33,7 +33,7 @@ async def run_shell(
     """What the line wrote, and its exit code."""
     if "\0" in command:
         raise ToolError("A command has no NUL character. Leave it out.")
-    place = await asyncio.to_thread(_place, Roots.of(means), folder)
+    place = await threaded(_place, Roots.of(means), folder)
     left = (call.until_ns - clock.monotonic_ns()) / 1e9 - _SPARE
     seconds = max(1.0, min(timeout, left))
     sandbox = await means.sandbox()

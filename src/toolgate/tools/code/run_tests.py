@@ -1,6 +1,5 @@
 """Runs the tests of a folder with pytest, in the sandbox, and tells what came of each."""
 
-import asyncio
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from toolgate.tools.code.program import note
 from toolgate.tools.code.script import script
 from toolgate.tools.means import Means
 from toolgate.tools.system.roots import Roots
+from toolgate.tools.system.threaded import threaded
 
 _FAILURES = 50
 _TESTS = 500
@@ -59,7 +59,7 @@ async def run_tests(
     timeout: float = 120,  # noqa: ASYNC109  the sandbox ends it, and tells what it said until then
 ) -> dict[str, Any]:
     """How many passed and failed, and why those that failed did."""
-    place = await asyncio.to_thread(_place, Roots.of(means), folder)
+    place = await threaded(_place, Roots.of(means), folder)
     args = [*_USUAL, f"--rootdir={place}"]
     args += ["-x"] if stop_early else []
     args += [f"-k{keyword}"] if keyword else []

@@ -1,6 +1,5 @@
 """What can be ingested: a file in the roots, or an output that toolgate has kept."""
 
-import asyncio
 from typing import Any, cast
 
 import msgspec
@@ -11,6 +10,7 @@ from toolgate.errors import ToolError
 from toolgate.tools.executor.read_output import PREFIX, read_output
 from toolgate.tools.means import Means
 from toolgate.tools.system.roots import Roots
+from toolgate.tools.system.threaded import threaded
 
 MOST_BYTES = 8 * 1024 * 1024
 _PIECE = 100_000
@@ -37,7 +37,7 @@ async def attached(means: Means, call: Call, attachment: str) -> Attachment:
     if attachment.startswith(PREFIX):
         return Attachment(attachment, _text_in(await _output(means, call, attachment)))
     roots = Roots.of(means)
-    content = await asyncio.to_thread(roots.read, attachment, most=MOST_BYTES)
+    content = await threaded(roots.read, attachment, most=MOST_BYTES)
     return Attachment(attachment, content)
 
 

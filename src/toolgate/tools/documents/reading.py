@@ -1,6 +1,5 @@
 """A file as passages: what it is, read as that. Runs in a process of its own."""
 
-import base64
 from typing import Any
 
 from toolgate.errors import ToolError
@@ -18,9 +17,9 @@ _MARKDOWN = (".md", ".markdown", ".mdown")
 _HTML = (".html", ".htm", ".xhtml")
 
 
-def read(name: str, content: str) -> dict[str, Any]:
-    """The document of that name, its content in base64."""
-    found = _document(name, base64.b64decode(content))
+def read(name: str, data: bytes) -> dict[str, Any]:
+    """The document of that name, with that content."""
+    found = _document(name, data)
     pieces = passages(found.blocks)
     return {
         "kind": found.kind,

@@ -1,10 +1,9 @@
 """`document_ingest`: reads a document and keeps it, so that passages of it can be found."""
 
-import base64
 from typing import Any
 
 from toolgate.call import Call
-from toolgate.tools.documents.attachment import attached
+from toolgate.tools.documents.attachment import Attachment, attached
 from toolgate.tools.documents.block import MOST_CHARACTERS
 from toolgate.tools.documents.library import Kept, Library, document_id
 from toolgate.tools.means import Means
@@ -14,17 +13,23 @@ _SECONDS = 60.0
 
 async def document_ingest(means: Means, call: Call, *, attachment_id: str) -> dict[str, Any]:
     """Read a document, cut it into passages and keep them with their meaning."""
-    found = await attached(means, call, attachment_id)
+    async with means.large.held():
+        return await _ingested(means, call, await attached(means, call, attachment_id))
+
+
+async def _ingested(means: Means, call: Call, found: Attachment) -> dict[str, Any]:
     library = Library(means, call.caller)
     key = document_id(found.content)
     record = await library.has(key, found.name)
     is_known = record is not None
     if record is None:
-        given = {"name": found.name, "content": base64.b64encode(found.content).decode()}
-        read = await means.workers.run(
-            "toolgate.tools.documents.reading:read", given, seconds=_SECONDS
+        read = await means.workers.ask(
+            "toolgate.tools.documents.reading:read",
+            {"name": found.name},
+            seconds=_SECONDS,
+            content=found.content,
         )
-        record = await library.put(key, found.name, read)
+        record = await library.put(key, found.name, read.value)
     replaced = await library.replace(found.name, by=key)
     return _told(record, found.name, unchanged=is_known, replaced=replaced)
 

@@ -1,6 +1,5 @@
 """Texts as vectors: by the embedding that comes with this house, or by an operator's service."""
 
-import asyncio
 import base64
 import struct
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from toolgate.call import Caller
 from toolgate.errors import ToolError
 from toolgate.tools.meaning import endpoint
 from toolgate.tools.means import Means
+from toolgate.tools.system.threaded import threaded
 
 # Longer ones take more than a few milliseconds, and are counted elsewhere.
 _SHORT = 2_000
@@ -48,7 +48,7 @@ async def embedded(means: Means, caller: Caller, texts: Sequence[str]) -> Embedd
     if sum(len(text.encode()) for text in clean) <= _SHORT:
         if not _static.cache_info().currsize:
             # It takes a while to read.
-            await asyncio.to_thread(_static)
+            await threaded(_static)
         return Embedded(model, _static()(clean))
     told = await means.workers.run(
         "toolgate.tools.meaning.static:embedded", {"texts": clean}, seconds=_SECONDS

@@ -1,6 +1,5 @@
 """A question to texts that are kept: all of a place are read, and those that are nearest told."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ import msgspec
 from toolgate.shelf import PAGE, Place, Shelf, Thing
 from toolgate.tools.meaning.embedding import Embedded
 from toolgate.tools.meaning.words import terms
+from toolgate.tools.system.threaded import threaded
 
 _DIGITS = 4
 
@@ -41,14 +41,14 @@ async def nearest(query: str, asked: Embedded, things: Sequence[Thing]) -> list[
     if not things:
         return []
     bodies = [thing.body for thing in things]
-    found = await asyncio.to_thread(_scores, query, asked, bodies)
+    found = await threaded(_scores, query, asked, bodies)
     hits = [Hit(thing, round(score, _DIGITS)) for thing, score in zip(things, found, strict=True)]
     return sorted(hits, key=lambda hit: (-hit.score, -hit.thing.created_ns, hit.thing.key))
 
 
 async def alike(vector: bytes, kept: Sequence[str]) -> list[float]:
     """Cosines with vectors as they are kept."""
-    return [round(one, _DIGITS) for one in await asyncio.to_thread(_cosines, vector, kept)]
+    return [round(one, _DIGITS) for one in await threaded(_cosines, vector, kept)]
 
 
 def _scores(query: str, asked: Embedded, bodies: Sequence[dict[str, Any]]) -> list[float]:

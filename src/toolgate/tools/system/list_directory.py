@@ -1,12 +1,12 @@
 """Lists what is in a folder."""
 
-import asyncio
 from typing import Any
 
 from toolgate.call import Call
 from toolgate.tools.means import Means
 from toolgate.tools.system.listing import Wanted, listed
 from toolgate.tools.system.roots import Roots
+from toolgate.tools.system.threaded import threaded
 
 
 async def list_directory(
@@ -20,4 +20,4 @@ async def list_directory(
 ) -> dict[str, Any]:
     """The entries of a folder in a root, with their kinds and sizes."""
     wanted = Wanted(glob=pattern, depth=depth, limit=limit)
-    return await asyncio.to_thread(listed, Roots.of(means), path, wanted)
+    return await threaded(listed, Roots.of(means), path, wanted)

@@ -1,6 +1,5 @@
 """Reads a file: all of it or a piece."""
 
-import asyncio
 from typing import Any
 
 from toolgate.call import Call
@@ -9,6 +8,7 @@ from toolgate.tools.system.contents import lines as read_lines
 from toolgate.tools.system.contents import piece
 from toolgate.tools.system.roots import Roots
 from toolgate.tools.system.spot import MEGABYTE
+from toolgate.tools.system.threaded import threaded
 
 
 async def read_file(
@@ -25,9 +25,5 @@ async def read_file(
     """The text of a file in a root folder. In a thread: a disk may be slow."""
     roots = Roots.of(means)
     if line is not None:
-        return await asyncio.to_thread(
-            read_lines, roots, path, line=line, count=lines, encoding=encoding
-        )
-    return await asyncio.to_thread(
-        piece, roots, path, offset=offset, length=length, encoding=encoding
-    )
+        return await threaded(read_lines, roots, path, line=line, count=lines, encoding=encoding)
+    return await threaded(piece, roots, path, offset=offset, length=length, encoding=encoding)

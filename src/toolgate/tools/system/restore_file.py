@@ -1,6 +1,5 @@
 """Takes back what `write_file` did: the other half of it, for `undo`."""
 
-import asyncio
 from typing import Any
 
 from toolgate.call import Call
@@ -9,6 +8,7 @@ from toolgate.tools.means import Means
 from toolgate.tools.system.backups import Backups
 from toolgate.tools.system.changing import taken_back
 from toolgate.tools.system.roots import Roots
+from toolgate.tools.system.threaded import threaded
 
 
 async def restore_file(means: Means, call: Call, *, backup: str) -> dict[str, Any]:
@@ -20,7 +20,7 @@ async def restore_file(means: Means, call: Call, *, backup: str) -> dict[str, An
             "31 days, and the newest 500 at most."
         )
     kept, content = found
-    restored = await asyncio.to_thread(taken_back, Roots.of(means), kept, content)
+    restored = await threaded(taken_back, Roots.of(means), kept, content)
     was_there = kept.before.mode is not None
     return {
         "path": kept.path,

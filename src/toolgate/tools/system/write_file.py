@@ -1,6 +1,5 @@
 """Writes a file, whole or not at all, and keeps what was there."""
 
-import asyncio
 import base64
 import binascii
 import posixpath
@@ -13,6 +12,7 @@ from toolgate.tools.system.backups import Backups
 from toolgate.tools.system.changing import digest, done, planned, remove_empty
 from toolgate.tools.system.roots import Roots
 from toolgate.tools.system.spot import MEGABYTE
+from toolgate.tools.system.threaded import threaded
 
 
 async def write_file(
@@ -30,12 +30,12 @@ async def write_file(
     roots = Roots.of(means)
     made: list[str] = []
     if create_parents:
-        made = await asyncio.to_thread(roots.make_folders, posixpath.dirname(path))
+        made = await threaded(roots.make_folders, posixpath.dirname(path))
     try:
-        change = await asyncio.to_thread(planned, roots, path, data, mode=mode)
+        change = await threaded(planned, roots, path, data, mode=mode)
         backups = Backups(means.shelf, call.caller)
         name = await backups.keep(change.backup(tuple(made)), change.kept)
-        await asyncio.to_thread(done, roots, change)
+        await threaded(done, roots, change)
     except ToolError:
         # It says that nothing happened.
         remove_empty(roots, made)

@@ -6,25 +6,30 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
 from toolgate import clock
-from toolgate.errors import Overloaded, ProviderUnavailable, ToolError
+from toolgate.errors import ProviderUnavailable, ToolError
+from toolgate.executor.resilience.places import Places
 from toolgate.sandbox.policy import MEGABYTE, Policy
 from toolgate.sandbox.sandbox import Running, Sandbox
 from toolgate.tools.working.plainly import started
-from toolgate.tools.working.worker import LENGTH
+from toolgate.tools.working.worker import LARGEST, LENGTHS, Parcel
 
 MEMORY = 512 * MEGABYTE
 _ARGV = (sys.executable, "-I", "-m", "toolgate.tools.working.worker")
-_MOST = 2
+# As many as there are cores compute at a time for one tenant, and as many more for others.
+_MOST = 2 * max(1, min(2, os.cpu_count() or 1))
+_WAITING = 64
 # A worker that has nothing to do for so long is not kept.
 _IDLE = 120.0
 # What libraries leave behind does not pile up.
 _USES = 1_000
-_LARGEST = 64 * MEGABYTE
+_HEAVIEST = 64 * MEGABYTE
+# So much is written at once, so that what is large does not wait in memory twice.
+_SLICE = 256 * 1024
 _NO_THREADS: dict[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
@@ -36,23 +41,27 @@ class _Worker:
         self.uses = 0
         self.since_ns = clock.monotonic_ns()
 
-    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, request: dict[str, Any], content: bytes) -> Parcel:
         """The answer; `EOFError` where it has ended."""
         raw = orjson.dumps(request)
         try:
-            self.running.stdin.write(LENGTH.pack(len(raw)) + raw)
+            self.running.stdin.write(LENGTHS.pack(len(raw), len(content)) + raw)
+            for at in range(0, len(content), _SLICE):
+                await self.running.stdin.drain()
+                self.running.stdin.write(content[at : at + _SLICE])
             await self.running.stdin.drain()
-            head = await self.running.stdout.readexactly(LENGTH.size)
-            size = LENGTH.unpack(head)[0]
-            if size > _LARGEST:
+            head = await self.running.stdout.readexactly(LENGTHS.size)
+            length, weight = LENGTHS.unpack(head)
+            if length > 2 * LARGEST or weight > _HEAVIEST:
                 raise EOFError
-            return cast("dict[str, Any]", orjson.loads(await self.running.stdout.readexactly(size)))
+            told = orjson.loads(await self.running.stdout.readexactly(length))
+            return Parcel(told, await self.running.stdout.readexactly(weight))
         except (OSError, asyncio.IncompleteReadError):
             raise EOFError from None
 
 
 class Workers:
-    """At most as many as there are cores. They run in the sandbox where there is one.
+    """A few, of which a tenant has half. They run in the sandbox where there is one.
 
     What they run is ours and bounded, so that without a sandbox they run all the same, with limits
     of the system's own.
@@ -61,9 +70,8 @@ class Workers:
     def __init__(self, sandbox: Callable[[], Awaitable[Sandbox]], *, memory: int = MEMORY) -> None:
         self._sandbox = sandbox
         self._memory = memory
-        self._places = asyncio.Semaphore(max(1, min(_MOST, os.cpu_count() or 1)))
+        self._places = Places(_MOST, each=_MOST // 2, waiting=_WAITING)
         self._idle: list[_Worker] = []
-        self._waiting = 0
         self._is_closed = False
 
     async def run(self, function: str, args: dict[str, Any], *, seconds: float) -> Any:
@@ -71,19 +79,17 @@ class Workers:
 
         A `ToolError` says that it took too long or used too much; the process that did is gone.
         """
+        return (await self.ask(function, args, seconds=seconds)).value
+
+    async def ask(
+        self, function: str, args: dict[str, Any], *, seconds: float, content: bytes | None = None
+    ) -> Parcel:
+        """The same, with bytes that the function gets as its `data`, and bytes that it gives."""
         if self._is_closed:
             raise ProviderUnavailable("The house is closing. Nothing ran: try again later.")
-        if self._waiting >= 64 * _MOST:
-            raise Overloaded("Too much waits to be computed. Try again later.", retry_after=1)
-        self._waiting += 1
-        try:
-            await self._places.acquire()
-        finally:
-            self._waiting -= 1
-        try:
-            return await self._answered({"function": function, "args": args}, seconds)
-        finally:
-            self._places.release()
+        request = {"function": function, "args": args, "weighty": content is not None}
+        async with self._places.held():
+            return await self._answered(request, content or b"", seconds)
 
     async def close(self) -> None:
         """No process is left."""
@@ -92,12 +98,12 @@ class Workers:
         for worker in gone:
             await worker.running.end(0)
 
-    async def _answered(self, request: dict[str, Any], seconds: float) -> Any:
+    async def _answered(self, request: dict[str, Any], content: bytes, seconds: float) -> Parcel:
         worker = await self._ready()
         is_whole = False
         try:
             async with asyncio.timeout(seconds):
-                answer = await worker.ask(request)
+                answer, weight = await worker.ask(request, content)
             is_whole = True
         except TimeoutError:
             raise ToolError(
@@ -121,7 +127,7 @@ class Workers:
             raise ToolError(answer["refused"])
         if "failed" in answer:
             raise RuntimeError(answer["failed"])
-        return answer["result"]
+        return Parcel(answer["result"], weight)
 
     async def _ready(self) -> _Worker:
         while self._idle:

@@ -10,15 +10,25 @@ import os
 import resource
 import struct
 import sys
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
 from toolgate.errors import ToolError
 
-LENGTH = struct.Struct("!I")
+# How long the JSON of a message is, and how long the bytes behind it.
+LENGTHS = struct.Struct("!II")
 # Only functions of our own have such names.
 HOMES = ("toolgate.tools.", "toolgate.testing.")
+# JSON is read on the loop of whoever asked, where nothing else happens meanwhile.
+LARGEST = 8_000_000
+
+
+class Parcel(NamedTuple):
+    """A value with bytes beside it, which go as they are: JSON would make a text of them."""
+
+    value: Any
+    content: bytes
 
 
 def main() -> None:
@@ -28,21 +38,23 @@ def main() -> None:
     os.dup2(2, 1)
     _bound(int(sys.argv[1]))
     while (request := read(asked)) is not None:
-        write(told, _answered(request))
+        write(told, *_answered(request))
 
 
-def read(stream: BinaryIO) -> Any:
+def read(stream: BinaryIO) -> Parcel | None:
     """The next message, or nothing at the end."""
-    head = stream.read(LENGTH.size)
-    if len(head) < LENGTH.size:
+    head = stream.read(LENGTHS.size)
+    if len(head) < LENGTHS.size:
         return None
-    return orjson.loads(stream.read(LENGTH.unpack(head)[0]))
+    length, weight = LENGTHS.unpack(head)
+    return Parcel(orjson.loads(stream.read(length)), stream.read(weight))
 
 
-def write(stream: BinaryIO, message: Any) -> None:
+def write(stream: BinaryIO, raw: bytes, content: bytes) -> None:
     """One message."""
-    raw = orjson.dumps(message)
-    stream.write(LENGTH.pack(len(raw)) + raw)
+    stream.write(LENGTHS.pack(len(raw), len(content)))
+    stream.write(raw)
+    stream.write(content)
     stream.flush()
 
 
@@ -56,22 +68,33 @@ def _bound(memory: int) -> None:
             resource.setrlimit(kind, (most, most))
 
 
-def _answered(request: dict[str, Any]) -> dict[str, Any]:
-    module, _, name = str(request["function"]).partition(":")
+def _answered(request: Parcel) -> tuple[bytes, bytes]:
+    """As JSON, and the bytes beside it."""
+    module, _, name = str(request.value["function"]).partition(":")
     if not module.startswith(HOMES):
-        return {"failed": "ValueError"}
+        return _told(failed="ValueError")
     try:
         function = getattr(importlib.import_module(module), name)
-        answer = {"result": function(**request["args"])}
-        # Here, where it can be told.
-        orjson.dumps(answer)
+        given = {"data": request.content} if request.value["weighty"] else {}
+        found = function(**request.value["args"], **given)
+        value, content = found if isinstance(found, Parcel) else (found, b"")
+        raw = orjson.dumps({"result": value})
     except ToolError as error:
-        return {"refused": error.message}
+        return _told(refused=error.message)
     except MemoryError:
-        return {"refused": "That takes more memory than there is for it. Ask for less."}
+        return _told(refused="That takes more memory than there is for it. Ask for less.")
     except Exception as error:  # noqa: BLE001  told by its kind; its words can hold anything
-        return {"failed": type(error).__name__}
-    return answer
+        return _told(failed=type(error).__name__)
+    if len(raw) > LARGEST:
+        return _told(
+            refused=f"The result has {len(raw):,} bytes, and may have {LARGEST:,}. Ask for less: "
+            "a part of it, fewer rows, or fewer fields."
+        )
+    return raw, content
+
+
+def _told(**why: str) -> tuple[bytes, bytes]:
+    return orjson.dumps(why), b""
 
 
 if __name__ == "__main__":
