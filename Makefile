@@ -54,6 +54,7 @@ chaos: $(VENV)/.dev
 	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -o timeout=3600 tests/upstreams/test_program.py
 	@TOOLGATE_LINK_FLIPS=100000 $(BIN)/python -m pytest -q -o timeout=3600 tests/tools/test_roots.py
 	@TOOLGATE_CROSSED_CALLS=100000 $(BIN)/python -m pytest -q -o timeout=3600 tests/server/test_crossed.py
+	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -o timeout=3600 tests/fleet/test_together.py
 	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -n 2 -o timeout=3600 $$(grep -rlE '@given|thorough|StateMachine' tests --include='test_*.py')
 # How long the proofs of once-only are at their longest; CI runs shorter ones.
 ONCE := TOOLGATE_CHAOS=1 TOOLGATE_ONCE_KEYS=10000 TOOLGATE_ONCE_KILLS=50 \
@@ -76,6 +77,7 @@ lock:
 	@uv pip compile pyproject.toml $(LOCK) --group build -o requirements/run.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra composio -c requirements/run.txt -o requirements/composio.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra jwt -c requirements/run.txt -o requirements/jwt.txt
+	@uv pip compile pyproject.toml $(LOCK) --extra kafka -c requirements/run.txt -o requirements/kafka.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra otel -c requirements/run.txt -o requirements/otel.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra postgres -c requirements/run.txt -o requirements/postgres.txt
 	@uv pip compile pyproject.toml $(LOCK) --extra redis -c requirements/run.txt -o requirements/redis.txt

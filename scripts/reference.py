@@ -32,6 +32,7 @@ from toolgate.executor.people.bus import Subscription
 from toolgate.executor.people.desk import Desk
 from toolgate.gate.decision import Explanation
 from toolgate.ledger.journal import Journal
+from toolgate.queue.schema import schemas
 from toolgate.server.admin.routes import ROUTES
 from toolgate.server.problems import STATUS, WIRE
 from toolgate.settings.part import Part
@@ -92,6 +93,7 @@ def pages() -> dict[str, str]:
         "docs/reference/built-in-tools.md": built_in_tools(),
         "docs/reference/admin-routes.md": admin_routes(),
         "docs/errors.md": error_codes(),
+        **{f"docs/reference/queue/{name}.json": text for name, text in schemas().items()},
     }
     written = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for file in written:

@@ -73,7 +73,7 @@ REQUIREMENTS: dict[str, tuple[Built, str]] = {
     "L1": (NOT_YET, "feedback"),
     "L2": (NOT_YET, "used"),
     "D1": (PARTLY, "tables of A section 5, tenancy, relations, audit, journal; SQLite, PostgreSQL"),
-    "D2": (PARTLY, "Redis for decisions, change notices and rate limits; not once-only"),
+    "D2": (PARTLY, "Redis for decisions, notices, events, rate limits; once-only is the store's"),
     "O1": (WHOLE, "metrics, traces, logs"),
     "O2": (WHOLE, "every execution and refusal is on record, hash-chained"),
 }

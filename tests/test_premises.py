@@ -24,8 +24,10 @@ NOTHING = Premises(own=(), secret=(), unseen=())
 
 
 def house(root: Path, **given: Any) -> Settings:
-    root.mkdir(exist_ok=True)
-    return Settings.model_validate({"root": root, **given})
+    """With the root `files`, where nothing else is said."""
+    (root / "files").mkdir(parents=True, exist_ok=True)
+    tools = {"roots": ["files"]} | given.pop("tools", {})
+    return Settings.model_validate({"root": root, "tools": tools, **given})
 
 
 def rooted(settings: Settings, found: Premises) -> Roots:

@@ -9,6 +9,7 @@ from toolgate import upkeep
 from toolgate.catalog.plugins import Reloaded
 from toolgate.kinds import Kinds
 from toolgate.net.client import HttpClient
+from toolgate.premises import cache_of
 from toolgate.recording import Records
 from toolgate.settings.settings import Settings
 from toolgate.tools.agent.rounds import Rounds
@@ -35,7 +36,7 @@ def builtin(
     stack: AsyncExitStack,
 ) -> BuiltinProvider:
     """The provider of built-in tools; nothing of it runs until one is called."""
-    workers = Workers(kinds.sandbox)
+    workers = Workers(kinds.sandbox, kept=cache_of(settings))
     stack.push_async_callback(workers.close)
     return BuiltinProvider(
         Means(

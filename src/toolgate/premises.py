@@ -67,6 +67,20 @@ def stored(settings: Settings) -> tuple[Path, ...]:
     return (path,) if path.parent == settings.root.absolute() else (path.parent,)
 
 
+def cache_of(settings: Settings) -> Path | None:
+    """Where the house keeps what it can make again: beside its store, or with the user's own.
+
+    What lies there is run, so a folder that tools reach is none.
+    """
+    for place in stored(settings):
+        if place != settings.path(settings.store.url.removeprefix("sqlite:///")):
+            return place
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111  it may have none
+    found = os.path.realpath(os.path.join(home, "toolgate"))  # noqa: PTH118
+    is_reached = any(is_below(found, root) for root in roots_of(settings))
+    return None if is_reached or not home.startswith("/") else Path(found)
+
+
 def _definitions(settings: Settings) -> Iterator[Path]:
     """Every file and folder that the settings name and the house goes by."""
     tools, queue = settings.tools, settings.queue

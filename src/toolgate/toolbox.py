@@ -18,6 +18,7 @@ from toolgate.sight import Sight, Unavailable, View
 from toolgate.spec.effect import Effect
 from toolgate.spec.export import export
 from toolgate.spec.tool import ToolSpec
+from toolgate.tools.web.invisible import clean
 
 _RULES = "behaviour_rules"
 
@@ -124,8 +125,8 @@ class Toolbox:
         told: Any = given.data if isinstance(given, Output) else given
         if not told or not told["rules"]:
             return tools
-        # Each on a line of its own: no rule looks like another part of the prompt.
-        rules = [" ".join(str(rule["text"]).split()) for rule in told["rules"]]
+        # Each on a line of its own, as it is seen: no rule looks like another part of the prompt.
+        rules = [" ".join(clean(str(rule["text"])).split()) for rule in told["rules"]]
         return "\n".join([tools, "", "Rules that you keep to:", *(f"- {rule}" for rule in rules)])
 
     async def call(

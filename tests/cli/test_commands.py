@@ -114,6 +114,7 @@ def test_there_are_exactly_these_commands() -> None:
         "ledger settle",
         "ledger again",
         "explain",
+        "migrate",
         "doctor",
     ]
 

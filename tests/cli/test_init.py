@@ -18,6 +18,8 @@ def test_init_writes_a_project_that_runs(run: Run, tmp_path: Path) -> None:
     load(tmp_path / "toolgate.toml", {})
     counted = run("call", "word_count", "--args", '{"text": "one two three"}', "--json")
     assert as_json(counted)["data"] == {"words": 3}
+    there = run("call", "read_file", "--args", '{"path": "README.md"}', "--json")
+    assert "tools may read and write" in as_json(there)["data"]["text"]
     before = {name: (tmp_path / name).read_bytes() for name in FILES}
     again = run("init")
     assert again.exit_code == 2
@@ -40,7 +42,7 @@ def test_init_where_nothing_can_be_written_says_so(run: Run, tmp_path: Path) -> 
     assert (result.exit_code, "cannot be written" in result.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("name", [*FILES, "tools", "policies", "files"])
+@pytest.mark.parametrize("name", [*FILES, "tools", "policies", "agent_files"])
 def test_init_never_writes_through_a_link(run: Run, tmp_path: Path, name: str) -> None:
     target = tmp_path / "target"
     here = tmp_path / "here"

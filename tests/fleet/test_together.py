@@ -142,9 +142,11 @@ async def test_what_is_taken_away_at_one_node_is_gone_at_all_of_them(served: Ser
             assert list(before) == ["success"] * NODES
             await asyncio.to_thread(change, served, number, allowed=False)
             began = time.monotonic()
-            after = await everywhere(http, served, "mark", f"after-{number}")
+            after, _ = await asyncio.gather(
+                everywhere(http, served, "mark", f"after-{number}"),
+                eventually(partial(agree, http, served, is_allowed=False)),
+            )
             assert not {"success"} & set(after), (number, after)
-            await eventually(partial(agree, http, served, is_allowed=False))
             late.append(time.monotonic() - began)
             await asyncio.to_thread(change, served, number, allowed=True)
             await eventually(partial(agree, http, served, is_allowed=True))

@@ -13,6 +13,8 @@ import pytest
 from tests.house import until
 from tests.mcp.house import LEGACY, META, MODERN, House
 from tests.mcp.others import BOOK, Behind, behind, library
+from toolgate.errors import Overloaded
+from toolgate.server.mcp import allowance
 from toolgate.upstreams.upstream import Kind
 
 pytestmark = pytest.mark.req("P3", "V1")
@@ -176,3 +178,66 @@ async def test_a_server_that_tells_nothing_is_not_listened_to(shop: Behind) -> N
         await session.begin()
         told = await session.ask("resources/subscribe", {"uri": BOOK})
         assert "does not tell" in told[0]["error"]["message"]
+
+
+async def test_the_clients_of_one_key_watch_so_much_together(
+    shop: Behind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allowance, "MOST", 2)
+    server = library()
+    shop.put(server)
+    uris = [f"library://{number}/x" for number in range(3)]
+    wanted = {"resourceSubscriptions": uris}
+
+    def told(heard: Heard) -> list[str]:
+        return heard[0]["params"]["notifications"].get("resourceSubscriptions", [])
+
+    async with aiohttp.ClientSession() as http:
+        async with listening(listen(shop.house, http, wanted)) as one:
+            await until(lambda: bool(one))
+            assert told(one) == uris[:2]
+            # Another key has its own share.
+            async with (
+                listening(listen(shop.house, http, wanted)) as two,
+                listening(listen(shop.house, http, wanted, shop.house.other)) as other,
+            ):
+                await until(lambda: bool(two) and bool(other))
+                assert (told(two), told(other)) == ([], uris[:2])
+        await until(lambda: server.watched(uris[0]) == 0)
+        # What was given back can be had again.
+        async with listening(listen(shop.house, http, wanted)) as again:
+            await until(lambda: bool(again))
+            assert told(again) == uris[:2]
+        # The guard-off control.
+        monkeypatch.setattr(allowance, "MOST", 10**9)
+        async with listening(listen(shop.house, http, wanted)) as free:
+            await until(lambda: bool(free))
+            assert told(free) == uris
+
+
+@pytest.mark.parametrize("full", ["key", "server"])
+async def test_a_session_is_not_told_that_it_watches_what_it_does_not(
+    shop: Behind, full: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = library()
+    shop.put(server)
+    async with aiohttp.ClientSession() as http:
+        session = Older(shop.house, http)
+        await session.begin()
+        first = {"uri": "library://1/x"}
+        assert "result" in (await session.ask("resources/subscribe", first))[0]
+        async with listening(session.beside()):
+            await until(lambda: server.watched(first["uri"]) == 1)
+            if full == "key":
+                monkeypatch.setattr(allowance, "MOST", 1)
+            else:
+                monkeypatch.setattr(server, "watch", overloaded)
+            more = {"uri": "library://2/x"}
+            assert "too much is watched" in str(await session.ask("resources/subscribe", more))
+            assert server.watched(more["uri"]) == 0
+            # What it has, it keeps.
+            assert "result" in (await session.ask("resources/subscribe", first))[0]
+
+
+async def overloaded(*_given: Any) -> Any:
+    raise Overloaded("Too many resources of this server are watched.", retry_after=60)

@@ -1,11 +1,15 @@
 """How much of Composio's answers is believed."""
 
+from typing import Any
+
 import httpx
 import pytest
 
+from tests.late import Late, needs
 from toolgate.providers.composio import client
-from toolgate.providers.composio.failures import _seconds  # pyright: ignore[reportPrivateUsage]
 
+needs("composio_client", "an extra")
+failures: Any = Late("toolgate.providers.composio.failures")
 pytestmark = pytest.mark.req("P2")
 
 
@@ -13,7 +17,7 @@ pytestmark = pytest.mark.req("P2")
     ("said", "seconds"), [("7", 7), ("9" * 400, 1), ("99999", 3_600), ("", 1), ("-1", 1)]
 )
 def test_a_wait_is_one_that_anybody_would_wait(said: str, seconds: float) -> None:
-    assert _seconds(said) == seconds
+    assert failures._seconds(said) == seconds
 
 
 @pytest.mark.parametrize(("size", "is_taken"), [(1_000, True), (1_001, False)])

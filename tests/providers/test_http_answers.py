@@ -19,6 +19,7 @@ from toolgate import Toolgate
 from toolgate.call import Output
 from toolgate.errors import InvalidArguments
 from toolgate.settings.outward import HttpTools
+from toolgate.text import values
 
 RESPONSES: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -306,3 +307,17 @@ async def test_many_at_once_share_a_few_connections_and_cross_no_answer(house: H
     calls = [house.gate.call("idempotent", {"id": number}, caller=ME) for number in range(100)]
     found = await asyncio.gather(*calls)
     assert [output.data for output in found] == [{"id": number} for number in range(100)]
+
+
+@pytest.mark.req("P2")
+async def test_an_answer_of_too_many_values_is_not_read(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many: list[dict[str, int]] = [{}] * 2_000
+    assert (await house.ask("plain", answer(many))).data == many
+    monkeypatch.setattr(values, "MOST", 1_000)
+    output = await house.ask("plain", answer(many))
+    assert output.error is not None
+    assert output.error.code == "invalid_output"
+    # A table that is sent as a text is one value.
+    assert (await house.ask("plain", answer({"csv": "a,b,c,d" * 1_000}))).ok

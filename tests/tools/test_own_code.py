@@ -9,7 +9,7 @@ import pytest
 from tests.house import ME
 from toolgate import Toolgate
 from toolgate.settings.execution import Approvals
-from toolgate.settings.settings import Settings, Tools
+from toolgate.settings.settings import FOLDER, Settings, Tools
 from toolgate.tools.code.interpreter import own_code
 
 
@@ -24,7 +24,7 @@ def test_our_own_code_is_where_this_python_finds_it() -> None:
 async def test_our_own_code_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_ours: bool
 ) -> None:
-    own = tmp_path / "files" / "own"
+    own = tmp_path / FOLDER / "own"
     own.mkdir(parents=True)
     monkeypatch.setattr("toolgate.premises.own_code", lambda: (str(own),) if is_ours else ())
     tools = Tools(builtin=("write_file", "restore_file"))

@@ -1,6 +1,5 @@
 """Documents of every format: read as what they are, cut where they pause, and bounded."""
 
-import base64
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ pytestmark = [pytest.mark.req("T3")]
 
 def _read(name: str, content: bytes | str) -> dict[str, Any]:
     raw = content.encode() if isinstance(content, str) else content
-    return read(name, base64.b64encode(raw).decode())
+    return read(name, raw)
 
 
 def _places(found: dict[str, Any]) -> list[tuple[str, str]]:

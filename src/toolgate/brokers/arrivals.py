@@ -30,6 +30,8 @@ _WAIT = 0.5
 _AGAIN = 1.0
 _SESSION_MS = 10_000
 _HEARTBEAT_MS = 1_000
+# Who does not poll for so long is taken to be stuck. Nothing that a tool does keeps us from it.
+POLL_INTERVAL_MS = 60_000
 # What was claimed is said so often; what is brought twice until then is known by its row.
 _COMMIT_NS = 250_000_000
 _CLOSE_SECONDS = 5.0
@@ -71,6 +73,7 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 auto_offset_reset="earliest",
                 session_timeout_ms=_SESSION_MS,
                 heartbeat_interval_ms=_HEARTBEAT_MS,
+                max_poll_interval_ms=POLL_INTERVAL_MS,
             )
             try:
                 consumer.subscribe([self._fleet.topics.requests], listener=self)

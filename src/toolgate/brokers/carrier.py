@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from toolgate.brokers.arrivals import KafkaArrivals
@@ -67,6 +67,8 @@ class Carrier:
         self._arrivals: KafkaArrivals | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._unreachable = ""
+        # A topic that is asked for before it was looked at may be made by the broker.
+        self._checked = asyncio.Event()
 
     @property
     def producers(self) -> Mapping[str, object]:
@@ -88,17 +90,17 @@ class Carrier:
             # Calls that are not queued do without a broker, and so does this start.
             self._unreachable = str(error)
             _log.warning("%s", error)
-            self._begin("check", self._check_again())
-        self._begin("teller", self.teller.run())
-        self._begin("publisher", self.publisher.run())
-        self._begin("results", self._results.run())
+            self._begin("check", self._check_again)
+        self._keep("teller", self.teller.run)
+        self._keep("publisher", self.publisher.run)
+        self._keep("results", self._results.run)
 
     def arrivals(self) -> KafkaArrivals:
         """Calls for a worker, from now on."""
         self._arrivals = KafkaArrivals(
             self._connection, self._fleet, self._queue, self._shipping, self._seal
         )
-        self._begin("arrivals", self._arrivals.run())
+        self._keep("arrivals", self._arrivals.run)
         return self._arrivals
 
     async def leave(self) -> None:
@@ -117,11 +119,13 @@ class Carrier:
 
     async def listens(self) -> bool:
         """Whether an answer would be heard."""
-        self._begin("results", self._results.run())
         try:
             async with asyncio.timeout(_LISTEN_SECONDS):
+                if not self._checked.is_set():
+                    await self._check()
+                self._keep("results", self._results.run)
                 await self._results.ready()
-        except TimeoutError:
+        except (TimeoutError, UnreachableError):
             return False
         return await self._line.ready()
 
@@ -153,6 +157,8 @@ class Carrier:
     async def _check(self) -> None:
         for told in await check(self._connection, self._fleet):
             _log.warning("%s", told)
+        self._unreachable = ""
+        self._checked.set()
 
     async def _check_again(self) -> None:
         while self._unreachable:
@@ -164,14 +170,19 @@ class Carrier:
             except SettingsInvalid as error:
                 self._unreachable = error.message
                 _log.error("%s", error.message)
-            else:
-                self._unreachable = ""
 
-    def _begin(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        if name in self._tasks:
-            work.close()
-            return
-        self._tasks[name] = asyncio.create_task(work, name=f"toolgate-{name}")
+    def _keep(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Once the topics are known to be there."""
+
+        async def later() -> None:
+            await self._checked.wait()
+            await work()
+
+        self._begin(name, later)
+
+    def _begin(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        if name not in self._tasks:
+            self._tasks[name] = asyncio.create_task(work(), name=f"toolgate-{name}")
 
     async def _end(self, name: str) -> None:
         task = self._tasks.pop(name, None)

@@ -1,5 +1,6 @@
 """Where the brokers are, and how they know us: what every client of them is made with."""
 
+import logging
 import os
 import ssl
 from collections.abc import Mapping
@@ -10,6 +11,8 @@ from toolgate.settings.settings import Settings
 
 # A broker that has not answered by then is taken to be away.
 ANSWER_MS = 10_000
+# It tells of each attempt to reach a broker that is away; we say so once.
+logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 
 def connection(settings: Settings) -> Mapping[str, Any]:

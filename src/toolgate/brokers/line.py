@@ -82,6 +82,9 @@ class Line:
         )
         try:
             await producer.start()
+        except asyncio.CancelledError:
+            await _ended(producer)
+            raise
         except (KafkaError, OSError, TimeoutError) as error:
             await _ended(producer)
             self._failed(error)

@@ -65,7 +65,9 @@ async def _looked_at(admin: AIOKafkaAdminClient, fleet: Fleet) -> Sequence[str]:
     names = (fleet.topics.requests, fleet.topics.results, fleet.topics.dead)
     if len(set(names)) < len(names):
         raise SettingsInvalid(["queue.topics: requests, results and dead are three topics"])
-    found: dict[str, Any] = {one["topic"]: one for one in await admin.describe_topics(list(names))}
+    # Who asks for one that is missing may have it made by the broker, as it sees fit.
+    there = [name for name in await admin.list_topics() if name in names]
+    found: dict[str, Any] = {one["topic"]: one for one in await admin.describe_topics(there)}
     missing: list[str] = []
     for name in names:
         code = found[name]["error_code"] if name in found else _MISSING

@@ -41,7 +41,7 @@ SETTINGS = """\
 # urls = []                 # endpoints that answer with a tool file
 # builtin = ["*"]           # which built-in tools there are
 # plugins = ["plugins"]     # folders that plugins are in; make one: toolgate plugins new NAME
-# roots = ["files"]         # folders that tools may read and write files in
+# roots = ["agent_files"]   # folders that tools may read and write files in
 
 [toolbox]
 # default_timeout = 30      # seconds a call may take

@@ -100,6 +100,8 @@ class Plugin:
         self._data = data
         self._around = around
         self._seen: tuple[Stamp, frozenset[str]] | None = None
+        # As the settings file was read last.
+        self._set: Setup | None = None
         self._held: tuple[ToolSpec, ...] = ()
         self._old: deque[tuple[str, int]] = deque()
 
@@ -132,13 +134,13 @@ class Plugin:
             await self._judge()
         except Changing as error:
             self._seen = None
-            self._broken(str(error))
+            await self._broken(str(error))
         except Refused as error:
-            self._broken(str(error))
+            await self._broken(str(error))
         except Exception as error:
             # One folder must not keep the house from opening, whatever is in it.
             log.exception("plugin %s cannot be looked at", self.plugin)
-            self._broken(f"it cannot be looked at ({type(error).__name__})")
+            await self._broken(f"it cannot be looked at ({type(error).__name__})")
         return True
 
     def close(self) -> None:
@@ -152,7 +154,9 @@ class Plugin:
 
     async def _judge(self) -> None:
         self._held = ()
-        version = await asyncio.to_thread(self._read)
+        self._set = None
+        self._set = await asyncio.to_thread(read_setup, self._settings)
+        version = await asyncio.to_thread(self._read, self._set)
         self.newest = version
         if not _is_enabled(version):
             self._replace(None)
@@ -162,36 +166,68 @@ class Plugin:
         if self.live is not None and _is_same(self.live, version):
             self.newest, self.state, self.problem = self.live, State.LIVE, _notes(self.live)
             return
-        code = modules.package_of(self.plugin, package.fingerprint)
-        specs, load = (), _nothing
-        if version.manifest is not None:
-            specs, load = offer.specs_of(version.manifest, version.setup, package, code)
+        specs, load = self._offers(version)
         self._refuse_names(specs)
         is_agreed = package.fingerprint in self.agreed
         if not is_agreed and not self._is_trusted():
-            self._wait(specs)
+            await self._wait(specs)
             return
         try:
-            self._refuse_missing(version)
-            await self._loaded(package, load)
-            if version.portable is not None:
-                found = await asyncio.to_thread(
-                    portable.read_servers,
-                    package,
-                    partial(self._places, package),
-                    version.setup.server_overrides,
-                )
-                version = msgspec.structs.replace(version, found=found)
+            version = await self._usable(version, specs, load)
         except Refused as error:
             self._hold(specs, f"its plugin cannot be used: {error}")
             raise
-        self._replace(msgspec.structs.replace(version, code=code, specs=specs))
-        self.newest = self.live
+        self._replace(version)
+        self.newest = version
         self.state, self.problem = State.LIVE, _notes(version)
         if not is_agreed:
             await self._record(version)
 
-    def _read(self) -> Version:
+    def _offers(self, version: Version) -> tuple[tuple[ToolSpec, ...], Callable[[], None]]:
+        """Its tools under its settings, and what loads their code."""
+        if version.manifest is None:
+            return (), _nothing
+        package = version.package
+        code = modules.package_of(self.plugin, package.fingerprint)
+        return offer.specs_of(version.manifest, version.setup, package, code)
+
+    async def _usable(
+        self, version: Version, specs: tuple[ToolSpec, ...], load: Callable[[], None]
+    ) -> Version:
+        """The version with its code loaded and its servers read, or `Refused`."""
+        self._refuse_missing(version)
+        package, found = version.package, _NO_SERVERS
+        await self._loaded(package, load)
+        if version.portable is not None:
+            found = await asyncio.to_thread(
+                portable.read_servers,
+                package,
+                partial(self._places, package),
+                version.setup.server_overrides,
+            )
+        code = modules.package_of(self.plugin, package.fingerprint)
+        return msgspec.structs.replace(version, code=code, specs=specs, found=found)
+
+    async def _follow(self) -> str:
+        """Let what the operator sets hold for the live version; why it cannot, or nothing.
+
+        Code waits for somebody, settings do not: a tool that is switched off is off at once, also
+        while a newer version waits or is broken.
+        """
+        live, now = self.live, self._set
+        if live is None or now is None or live.setup == now:
+            return ""
+        meant = msgspec.structs.replace(live, setup=now)
+        if not _is_enabled(meant):
+            self._replace(None)
+            return ""
+        try:
+            self._replace(await self._usable(meant, *self._offers(meant)))
+        except Refused as error:
+            return f"; it keeps its settings of before: {error}"
+        return ""
+
+    def _read(self, setup: Setup) -> Version:
         if not manifests.NAME.match(self.plugin):
             raise Refused("its folder has no name as plugins have: letters, digits, _ . and -")
         package = taken(self.root)
@@ -202,7 +238,7 @@ class Plugin:
             package=package,
             manifest=None if own is None else manifests.read_manifest(own, self.plugin),
             portable=None if other is None else portable.read_portable(other, self.plugin),
-            setup=read_setup(self._settings),
+            setup=setup,
         )
 
     def _stamp(self) -> Stamp:
@@ -253,9 +289,10 @@ class Plugin:
         self._data.mkdir(parents=True, exist_ok=True)
         return Places(code=copied(package, self._data.parent), data=self._data.resolve())
 
-    def _wait(self, specs: Sequence[ToolSpec]) -> None:
+    async def _wait(self, specs: Sequence[ToolSpec]) -> None:
+        kept = await self._follow()
         what = "a newer version" if self.live else "it"
-        stays = "; the one before stays live" if self.live else ""
+        stays = f"; the one before stays live{kept}" if self.live else ""
         look = f"look at it: toolgate plugins show {self.plugin}"
         self.state, self.problem = State.WAITING, f"{what} waits for an operator{stays}; {look}"
         self._hold(specs, f"its plugin waits for an operator; {look}")
@@ -266,8 +303,9 @@ class Plugin:
             return
         self._held = tuple(offer.held(spec.name, self.plugin, reason) for spec in specs)
 
-    def _broken(self, why: str) -> None:
-        stays = "; the version before stays live" if self.live else ""
+    async def _broken(self, why: str) -> None:
+        kept = await self._follow()
+        stays = f"; the version before stays live{kept}" if self.live else ""
         self.state, self.problem = State.BROKEN, f"{why}{stays}"
 
     def _replace(self, version: Version | None) -> None:

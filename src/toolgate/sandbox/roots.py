@@ -63,6 +63,10 @@ def mounts(policy: Policy) -> tuple[Mount, ...]:
     given = dict([*_roots(policy.readable, Shown.READ), *_roots(policy.writable, Shown.WRITE)])
     shown = {mount.path: mount for mount in system()} if policy.system else {}
     real = {path: _real(path, policy) for path in given}
+    # A virtual environment's lib64 is a link to its lib, on which nothing can be mounted.
+    placed = {path: _place(path, real) for path in given}
+    real = {placed[path]: source for path, source in real.items()}
+    given = {placed[path]: how for path, how in sorted(given.items(), key=_by_care)}
     shown |= {path: Mount(how, path, real[path], is_given=True) for path, how in given.items()}
     protected = tuple(_spelled((*policy.protected, *policy.hidden)))
     held = [mount for path in protected for mount in _held(path, policy.writable)]
@@ -75,6 +79,27 @@ def mounts(policy: Policy) -> tuple[Mount, ...]:
         shown = {path: mount for path, mount in shown.items() if not is_below(path, folder)}
         shown[folder] = Mount(Shown.EMPTY, folder)
     return tuple(sorted(shown.values(), key=lambda each: (each.path.count("/"), each.path)))
+
+
+def _by_care(entry: tuple[str, Shown]) -> bool:
+    """What is only read comes last: of two that are one place, it holds."""
+    return entry[1] is Shown.READ
+
+
+def _place(path: str, real: Mapping[str, str]) -> str:
+    """Where a root is to be mounted: nothing can be on a link that a root around it shows.
+
+    A link counts only where it leads to the very folder that is meant.
+    """
+    around = max(
+        (root for root in real if root != path and is_below(path, root)), key=len, default=""
+    )
+    if not around or real[path] == real[around] + path[len(around) :]:
+        return path
+    seen = os.path.realpath(real[around] + path[len(around) :])
+    if seen != real[path] or not is_below(seen, real[around]):
+        return path
+    return around + seen[len(real[around]) :]
 
 
 def _may_write(path: str, given: Mapping[str, Shown], protected: Iterable[str]) -> bool:

@@ -1,12 +1,15 @@
 """Which calls of the kernel a program may make: a filter, compiled once by libseccomp.
 
 What is refused is of no use to a tool, and is where holes in kernels were found: name spaces,
-mounts, keys, tracing, io_uring, rare kinds of sockets.
+mounts, keys, tracing, io_uring, rare kinds of sockets. Nor can a program leave a file behind that
+runs as its owner, whoever starts it.
 """
 
 import errno
 import functools
+import os
 import socket
+import stat
 import tempfile
 import termios
 from collections.abc import Iterator
@@ -31,8 +34,19 @@ _REFUSED = (
     *("settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname"),
     *("setdomainname", "iopl", "ioperm", "modify_ldt"),
 )
-# Libraries take another way where these are said not to exist.
-_UNKNOWN = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
+# Libraries take another way where these are said not to exist. What `openat2` is asked for stands
+# where a filter does not look.
+_UNKNOWN = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "openat2")
+# Which argument of a call is a file's mode.
+_MODES = {
+    "chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mkdir": 1, "mkdirat": 2,
+    "mknod": 1, "mknodat": 2,
+}  # fmt: skip
+# The same where a flag before it says that there is one.
+_MODES_BEHIND = {"open": 2, "openat": 3}
+_MAKES = (os.O_CREAT, os.O_TMPFILE & ~os.O_DIRECTORY)
+# Newer than some libraries; it has one number everywhere.
+_NUMBERS = {"fchmodat2": 452}
 _NEW_NAMESPACES = 0x7E020080
 _FAMILIES = frozenset({socket.AF_UNIX, socket.AF_INET, socket.AF_INET6})
 _FAMILIES_KNOWN = 64
@@ -68,7 +82,7 @@ def program() -> bytes:
         return file.read()
 
 
-def _rules(library: Any) -> Iterator[tuple[int, str, tuple[Any, ...]]]:
+def _rules(library: Any) -> Iterator[tuple[int, str | int, tuple[Any, ...]]]:
     refused = library.ERRNO(errno.EPERM)
     arg, masked = library.Arg, library.MASKED_EQ
     for call in _REFUSED:
@@ -89,3 +103,21 @@ def _rules(library: Any) -> Iterator[tuple[int, str, tuple[Any, ...]]]:
             if family not in _FAMILIES:
                 yield no_family, call, (arg(0, masked, _LOW_WORD, family),)
         yield no_family, call, (arg(0, library.GE, _FAMILIES_KNOWN),)
+    yield from _modes(library)
+
+
+def _modes(library: Any) -> Iterator[tuple[int, str | int, tuple[Any, ...]]]:
+    """No file gets the bits by which it runs as its owner or its group."""
+    refused, arg, masked = library.ERRNO(errno.EPERM), library.Arg, library.MASKED_EQ
+    here = library.system_arch()
+    for bit in (stat.S_ISUID, stat.S_ISGID):
+        for call, at in _MODES.items():
+            known = call if library.resolve_syscall(here, call) >= 0 else _NUMBERS.get(call)
+            # Calls that this processor never had are none that could be made.
+            if known is not None:
+                yield refused, known, (arg(at, masked, bit, bit),)
+        for call, at in _MODES_BEHIND.items():
+            if library.resolve_syscall(here, call) >= 0:
+                for makes in _MAKES:
+                    flags = arg(at - 1, masked, makes, makes)
+                    yield refused, call, (flags, arg(at, masked, bit, bit))

@@ -22,7 +22,7 @@ from toolgate.settings.outward import Net, OpenApis, Providers, Sandbox, Servers
 from toolgate.settings.part import Part, Seconds, Texts, http_url, origin, owner_url, store_url
 
 # Beside the settings, made when a tool first needs it: what agents may read and write.
-FOLDER = "files"
+FOLDER = "agent_files"
 
 
 class Server(Part):

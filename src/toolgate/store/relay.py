@@ -84,9 +84,10 @@ class RedisRelay:
     async def close(self) -> None:
         """What waits is sent, if that takes a moment only."""
         self._bus.relay = None
-        if self._sending is not None:
-            await asyncio.wait({self._sending}, timeout=_SECONDS)
-            self._sending.cancel()
+        sending = self._sending
+        if sending is not None:
+            await asyncio.wait({sending}, timeout=_SECONDS)
+            sending.cancel()
         if self._leaving is not None:
             await self._leaving
         await self._channel.close()

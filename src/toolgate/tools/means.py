@@ -15,10 +15,11 @@ from toolgate.net.client import HttpClient
 from toolgate.sandbox.sandbox import Sandbox
 from toolgate.settings.settings import Tools
 from toolgate.shelf import Shelf
+from toolgate.spec.tool import ToolSpec
 from toolgate.tools.working.pool import Workers
 
-# Raises where the caller may not call a tool today.
-May = Callable[[Caller, str], Awaitable[object]]
+# The tool, where the caller may call it today; it raises where not.
+May = Callable[[Caller, str], Awaitable[ToolSpec]]
 # Tells those who listen to what happens.
 Tell = Callable[[Event], Awaitable[None]]
 

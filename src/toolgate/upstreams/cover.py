@@ -17,10 +17,14 @@ class Cover:
     """Over the values of one server. Without any, it costs nothing."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        parts = {part for value in values for part in _parts(value)}
+        # What is no text cannot stand in JSON either.
+        known = (value.encode("utf-8", "replace").decode() for value in values)
+        parts = {part for value in known for part in _parts(value)}
         self._raw = forms(parts)
         self._texts = tuple(one.decode() for one in self._raw)
         self.is_empty = not self._raw
+        # Whether JSON writes one of them with backslashes, and in a text in a text with more.
+        self._is_escaped = any(orjson.dumps(one)[1:-1] != one.encode() for one in parts)
 
     def over(self, said: Any, raw: bytes) -> Any:
         """A message without any of them; `raw` is how it came. Nearly all are handed back as is."""
@@ -33,6 +37,8 @@ class Cover:
         return message | found
 
     def _is_in(self, said: Any, raw: bytes) -> bool:
+        if self._is_escaped and b"\\" in raw:
+            return True
         if b"\\u" in raw or b"\\/" in raw:
             # Written in another way, it is the same secret.
             raw = orjson.dumps(said)

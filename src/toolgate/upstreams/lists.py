@@ -21,7 +21,8 @@ _MOST_BYTES = 64 * 1024 * 1024
 _MOST_SECONDS = 120.0
 # A server that says nothing about changes is asked again after this.
 _KEPT = 60.0
-_SHORTEST, _LONGEST = 1.0, 86_400.0
+# Also one that says when they change may be replaced by one that does not.
+_SHORTEST, _LONGEST = 1.0, 300.0
 # Changes are told so often at most: a server that shouts is heard once.
 _QUIET = 0.2
 

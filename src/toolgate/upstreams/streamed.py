@@ -81,7 +81,7 @@ class Streamed:
                     if said is not None and message.is_answer(said) and said.get("id") == self._id:
                         return message.answer_of(said)
                     await self._beside(said)
-                await self._http.flood.said(self._events.lines * BLANK)
+                await self._paced(self._events.lines * BLANK)
         except EndlessError:
             raise BrokenError(
                 f"it sends more than {MOST:,} bytes in one event, or lines without end."
@@ -95,12 +95,16 @@ class Streamed:
     async def _beside(self, said: Json | None) -> None:
         """What is not the answer."""
         http = self._http
-        await http.flood.said()
         replying = None if said is None else http.beside.heard(said, self._line, self._id)
         if replying is not None:
             http.flood.asked()
             # Here, and not aside: what a person has to answer can end the call.
             await quietly(http.replied(replying))
-        if http.flood.is_over:
-            http.lose(ENDLESS)
+        await self._paced(1.0)
+
+    async def _paced(self, much: float) -> None:
+        flood = self._http.flood
+        await flood.said(much)
+        if flood.is_over:
+            self._http.lose(ENDLESS)
             raise BrokenError("it says things without end.")

@@ -18,8 +18,8 @@ from toolgate.sources.mcp.servers import Servers
 from toolgate.tenancy.directory import Directory
 from toolgate.testing.directory import MemoryDirectory
 from toolgate.testing.house import in_memory
-from toolgate.testing.upstream import MemoryUpstream
 from toolgate.upstreams.member import Member
+from toolgate.upstreams.upstream import Upstream
 
 ME = Caller(tenant="acme", agent="clerk")
 PLAIN = McpServer(url="https://there.example")
@@ -75,7 +75,7 @@ class Served(NamedTuple):
 
 @asynccontextmanager
 async def served(
-    upstreams: Mapping[str, MemoryUpstream],
+    upstreams: Mapping[str, Upstream],
     settings: Mapping[str, McpServer] | McpServer = PLAIN,
     *functions: Callable[..., Any],
     directory: Directory | None = None,
@@ -90,7 +90,7 @@ async def served(
     members: dict[str, Member] = {}
     providers = {"mcp": McpProvider(members)}
 
-    async def make(name: str, _given: McpServer) -> MemoryUpstream:
+    async def make(name: str, _given: McpServer) -> Upstream:
         return upstreams[name]
 
     kept = directory or MemoryDirectory()

@@ -7,11 +7,13 @@ from toolgate.call import Call
 from toolgate.errors import ToolError
 from toolgate.tools.agent.rules import LONGEST, Rule, Rules
 from toolgate.tools.means import Means
+from toolgate.tools.web.invisible import clean
 
 
 async def behaviour_adjustment(means: Means, call: Call, *, adjustment: str) -> dict[str, Any]:
     """Keep it with the others."""
-    text = adjustment.encode("utf-8", "replace").decode().strip()
+    # It stands in prompts and on terminals: nothing that steers either, or turns text around.
+    text = clean(adjustment.encode("utf-8", "replace").decode()).strip()
     if not text or len(text) > LONGEST:
         raise ToolError(
             f"An adjustment is a sentence or two, of at most {LONGEST:,} characters: 'Answer in "

@@ -29,23 +29,34 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rules:
-    """Those of one agent, whoever its user is."""
+    """Those of one agent with one user, behind those that hold for all of its users.
+
+    The latter come from callers that are no user: a key for the agent alone.
+    """
 
     def __init__(self, shelf: Shelf, caller: Caller) -> None:
         self._shelf = shelf
-        self._place = Place(caller.tenant, KIND, f"agent:{caller.agent}")
+        shared = Place(caller.tenant, KIND, f"agent:{caller.agent}")
+        # Agents' names hold no slash.
+        self._place = (
+            Place(caller.tenant, KIND, f"{shared.owner}/{caller.user}") if caller.user else shared
+        )
+        self._places = tuple(dict.fromkeys((shared, self._place)))
 
     async def all(self) -> Sequence[Rule]:
         """In the order they came."""
-        found = await self._shelf.page(self._place, most=2 * MOST)
-        return [msgspec.convert(thing.body, Rule) for thing in found]
+        return [
+            msgspec.convert(thing.body, Rule)
+            for place in self._places
+            for thing in await self._shelf.page(place, most=2 * MOST)
+        ]
 
     async def add(self, rule: Rule) -> bool:
         """Whether it is new: what is a rule already does not become one twice."""
         there = await self.all()
         if any(_same(one.text, rule.text) for one in there):
             return False
-        if len(there) >= MOST:
+        if await self._shelf.count(self._place) >= MOST:
             raise ToolError(
                 f"There are {MOST} rules, and no room for more. Look with behaviour_rules, and "
                 "withdraw those that no longer hold."

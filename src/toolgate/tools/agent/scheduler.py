@@ -5,6 +5,7 @@ from typing import Any
 from toolgate import clock
 from toolgate.call import Call
 from toolgate.errors import ToolError, ToolNotFound
+from toolgate.spec.secret import without_secrets
 from toolgate.tools.agent.appointment import Appointment, read_task
 from toolgate.tools.agent.diary import Diary
 from toolgate.tools.agent.schedule import HOW, read_schedule
@@ -19,12 +20,18 @@ async def scheduler(means: Means, call: Call, *, task: str, schedule: str) -> di
         raise ToolError("What is scheduled does not schedule. Name the tool that is to be called.")
     if what.tool:
         try:
-            await means.may()(caller, what.tool)
+            spec = await means.may()(caller, what.tool)
         except ToolNotFound:
             raise ToolError(
                 f"There is no tool {what.tool[:64]!r} that you may call. Nothing was scheduled: "
                 "list the tools to see which there are."
             ) from None
+        # What waits is kept as it is, and told when it has run.
+        if without_secrets(spec.input_schema.raw, what.args) != what.args:
+            raise ToolError(
+                f"{what.tool!r} was given a secret, and what is scheduled is kept in the open. "
+                "Nothing was scheduled: an operator gives the tool its secret in the settings."
+            )
     next_ns = when.after(now_ns)
     if next_ns is None:
         raise ToolError(f"That time does not come. {HOW}")

@@ -76,7 +76,8 @@ async def _unpack(
     while not is_all:
         found = await archive.taken("window", places=places, begin=begin, most=_WINDOW)
         at = 0
-        for place, size in found.value["pieces"]:
+        pieces: list[tuple[int, int]] = found.value["pieces"]
+        for place, size in pieces:
             if place != last:
                 await threaded(made.begin, entries[place])
                 last = place

@@ -9,7 +9,7 @@ from toolgate.tools.archive.limits import ARCHIVE, SECONDS
 from toolgate.tools.means import Means
 from toolgate.tools.system.roots import Roots
 from toolgate.tools.system.threaded import threaded
-from toolgate.tools.working.worker import Parcel
+from toolgate.tools.working.parcel import Parcel
 
 _WORK = "toolgate.tools.archive.work:"
 

@@ -12,7 +12,7 @@ from toolgate.tools.archive.flow import Full, Reader, Taking
 from toolgate.tools.archive.formats import reader
 from toolgate.tools.archive.limits import MEMBER
 from toolgate.tools.archive.matching import Matching
-from toolgate.tools.working.worker import Parcel
+from toolgate.tools.working.parcel import Parcel
 
 Given = TypeVar("Given")
 

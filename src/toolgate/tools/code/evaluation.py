@@ -79,6 +79,12 @@ def evaluated(*, tenant: str, expression: str, variables: dict[str, Any]) -> dic
         raise ToolError(_reason(error)) from None
     except RecursionError:
         raise ToolError("The value is nested too deeply to be shown. Give a part of it.") from None
+    except ValueError:
+        # Python writes no longer ones: that takes the square of their length.
+        raise ToolError(
+            "The value holds an integer of more than 4,300 digits, which is not written out. Give "
+            "a part of it, such as x % 10**9 or x.bit_length()."
+        ) from None
 
 
 def _told(value: Any, printed: str) -> dict[str, Any]:

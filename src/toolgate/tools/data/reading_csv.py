@@ -7,7 +7,7 @@ from toolgate.tools.data.inferring import typed
 from toolgate.tools.data.separating import rows_of
 
 _WIDEST = 1_000
-_CELLS = 2_000_000
+_CELLS = 400_000
 
 
 def records(

@@ -42,6 +42,8 @@ def answered(
     seconds: float,
 ) -> dict[str, Any]:
     """What the last statement gives."""
+    if "\0" in query:
+        raise ToolError("The query holds a NUL character, which SQL has not. Leave it out.")
     for name, converter in CONVERTERS.items():
         sqlite3.register_converter(name, converter)
     database = sqlite3.connect(
@@ -50,7 +52,13 @@ def answered(
     with contextlib.closing(database):
         database.execute(f"PRAGMA hard_heap_limit={_HEAP}")
         database.execute("PRAGMA temp_store=MEMORY")
-        known = fill(database, tables)
+        try:
+            known = fill(database, tables)
+        except OverflowError:
+            raise ToolError(
+                "A table holds a whole number beyond 64 bits, which SQL has not. Give it as text, "
+                "or with a decimal point."
+            ) from None
         for kind, most in _LIMITS.items():
             database.setlimit(kind, most)
         permit = Permit(writes=writes)

@@ -11,10 +11,14 @@ from toolgate.errors import ToolError
 from toolgate.tools.data.given import value
 from toolgate.tools.data.separating import delimiter_of
 
-# What a spreadsheet takes for a formula, the wide forms of Asian keyboards included.
-_FORMULA = re.compile(r"[\s\0]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
+# What a spreadsheet takes for a formula, the wide forms of Asian keyboards included. What nobody
+# sees may stand before it.
+_FORMULA = re.compile(
+    r"[\s\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
+    r"[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]"
+)
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?\Z")
-_LARGEST = 8_000_000
+_LARGEST = 3_000_000
 
 
 class Writer:

@@ -1,8 +1,15 @@
-"""Whose knowledge it is: a persona's, or else an agent's, within a tenant."""
+"""Whose knowledge it is: a persona's, or else one user's with one agent, within a tenant."""
 
 from toolgate.call import Caller
 
 
 def owner_of(caller: Caller) -> str:
-    """A persona and an agent of the same name are two."""
-    return f"persona:{caller.persona}" if caller.persona else f"agent:{caller.agent}"
+    """A persona and an agent of the same name are two.
+
+    What one user tells an agent another does not get from it. A persona is what an operator lets
+    users share.
+    """
+    if caller.persona:
+        return f"persona:{caller.persona}"
+    # Agents' names hold no slash.
+    return f"agent:{caller.agent}/{caller.user}" if caller.user else f"agent:{caller.agent}"

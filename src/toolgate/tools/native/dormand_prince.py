@@ -18,7 +18,7 @@ import numba
 import numpy as np
 from numba import boolean, float64, int64
 
-from toolgate.tools.native.functions import System
+from toolgate.tools.native.functions import KEPT, System
 
 DONE, STOPPED, TOO_MANY, STIFF, NO_VALUE, FULL = range(6)
 _STAGES = np.array(
@@ -267,7 +267,7 @@ _SIGNATURE = float64(
 )
 
 
-@numba.njit(_SIGNATURE, error_model="numpy")
+@numba.njit(_SIGNATURE, error_model="numpy", cache=KEPT)
 def integrate(
     rhs: Any,
     watch: Any,

@@ -6,6 +6,7 @@ its own compilation alone; what was compiled is kept.
 Needs numba, so that only workers import this.
 """
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from toolgate.tools.math.expression import parse, parse_all
 _VECTOR = numba.float64[::1]
 _SCALAR = numba.float64(_VECTOR)
 _SYSTEM = numba.void(_VECTOR, _VECTOR)
+# Workers keep what the loops were compiled to; in other processes nothing is written anywhere.
+KEPT = bool(os.environ.get("NUMBA_CACHE_DIR"))
 # What loops say that they take.
 Scalar = numba.types.FunctionType(_SCALAR)
 System = numba.types.FunctionType(_SYSTEM)

@@ -43,9 +43,10 @@ def square(name: str, matrix: Any) -> None:
 
 
 def scaled(matrix: Any) -> tuple[Any, float]:
-    """The same with entries up to about 1, and what they were divided by: a power of two."""
+    """The same with entries below 2, and what they were divided by: a power of two."""
     largest = float(np.abs(matrix).max())
-    scale = 2.0 ** math.frexp(largest)[1] if largest else 1.0
+    # The largest number there is has no power of two above it.
+    scale = math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest else 1.0
     return matrix / scale, scale
 
 

@@ -16,14 +16,14 @@ from toolgate.tools.math.distributions import check, draw
 from toolgate.tools.math.expression import parse
 from toolgate.tools.math.simulation import described, summary
 from toolgate.tools.math.tree import is_truth
-from toolgate.tools.native.functions import Scalar, scalar
+from toolgate.tools.native.functions import KEPT, Scalar, scalar
 
 # So many at a time: what is drawn for them stays in the processor's cache.
 _PART = 20_000
 _LEAST = 1_000
 
 
-@numba.njit(numba.void(Scalar, float64[:, ::1], float64[::1]), error_model="numpy")
+@numba.njit(numba.void(Scalar, float64[:, ::1], float64[::1]), error_model="numpy", cache=KEPT)
 def _fill(function: Any, rows: Any, into: Any) -> Any:
     for i in range(len(into)):
         into[i] = function(rows[i])

@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numba import float64, int64
 
-from toolgate.tools.native.functions import Scalar
+from toolgate.tools.native.functions import KEPT, Scalar
 
 _compiled = numba.njit(error_model="numpy")
 
@@ -68,6 +68,7 @@ _VECTOR, _TABLE = float64[::1], float64[:, ::1]
         _VECTOR,
     ),
     error_model="numpy",
+    cache=KEPT,
 )
 def descend(
     function: Any,

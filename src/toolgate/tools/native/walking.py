@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numba import float64, int64
 
-from toolgate.tools.native.functions import Scalar
+from toolgate.tools.native.functions import KEPT, Scalar
 
 _VECTOR, _TABLE = float64[::1], float64[:, ::1]
 
@@ -21,6 +21,7 @@ _VECTOR, _TABLE = float64[::1], float64[:, ::1]
 @numba.njit(
     int64(Scalar, _VECTOR, float64, _TABLE, _VECTOR, _VECTOR, _TABLE, _VECTOR, _TABLE, _VECTOR),
     error_model="numpy",
+    cache=KEPT,
 )
 def walk(
     density: Any,

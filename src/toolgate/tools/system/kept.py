@@ -4,9 +4,11 @@ Files are compared by device and number, so that a second name, a mount or a lin
 same thing. What is not there yet is told by the folder that it would be in.
 """
 
+import itertools
 import os
 import stat
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
 
 Identity = tuple[int, int]
@@ -23,12 +25,13 @@ class Kept:
     """Some files and folders, as they are at this moment."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        # Where the paths of an operator lead counts too.
-        self._paths = tuple(
-            dict.fromkeys(
-                spelled for path in paths for spelled in (path, Path(os.path.realpath(path)))
-            )
-        )
+        self._given = tuple(paths)
+
+    @cached_property
+    def _paths(self) -> tuple[Path, ...]:
+        """Where the paths of an operator lead counts too."""
+        spelled = ((path, Path(os.path.realpath(path))) for path in self._given)
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(spelled)))
 
     def holds(self, folder: int, name: str, *, second_names: bool = True) -> bool:
         """Whether what is at `name`, or would be, is one of them or in one of them.

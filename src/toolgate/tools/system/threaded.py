@@ -1,4 +1,4 @@
-"""Work with files, off the loop: in threads that are for nothing else, with a share for each tenant.
+"""Work with files, off the loop: in threads for nothing else, with a share for each tenant.
 
 What waits elsewhere, for a name or an operator's own function, takes none of them.
 """

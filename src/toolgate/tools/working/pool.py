@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from toolgate.errors import ProviderUnavailable, ToolError
 from toolgate.executor.resilience.places import Places
 from toolgate.sandbox.policy import MEGABYTE, Policy
 from toolgate.sandbox.sandbox import Running, Sandbox
+from toolgate.tools.working.compiled import LOOPS, MADE, TAKEN, Compiled
+from toolgate.tools.working.parcel import Parcel
 from toolgate.tools.working.plainly import started
-from toolgate.tools.working.worker import LARGEST, LENGTHS, Parcel
+from toolgate.tools.working.worker import LARGEST, LENGTHS
 
 MEMORY = 512 * MEGABYTE
 _ARGV = (sys.executable, "-I", "-m", "toolgate.tools.working.worker")
@@ -39,6 +42,8 @@ class _Worker:
     def __init__(self, running: Running) -> None:
         self.running = running
         self.uses = 0
+        # Modules whose compiled loops it has.
+        self.has: set[str] = set()
         self.since_ns = clock.monotonic_ns()
 
     async def ask(self, request: dict[str, Any], content: bytes) -> Parcel:
@@ -67,9 +72,19 @@ class Workers:
     of the system's own.
     """
 
-    def __init__(self, sandbox: Callable[[], Awaitable[Sandbox]], *, memory: int = MEMORY) -> None:
+    def __init__(
+        self,
+        sandbox: Callable[[], Awaitable[Sandbox]],
+        *,
+        memory: int = MEMORY,
+        kept: Path | None = None,
+    ) -> None:
+        """`kept`: a folder of the house's own, in which compiled loops outlast this process."""
         self._sandbox = sandbox
         self._memory = memory
+        self._compiled = Compiled(kept)
+        # Where workers without a sandbox keep theirs, while this process runs.
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._places = Places(_MOST, each=_MOST // 2, waiting=_WAITING)
         self._idle: list[_Worker] = []
         self._is_closed = False
@@ -97,12 +112,17 @@ class Workers:
         gone, self._idle = self._idle, []
         for worker in gone:
             await worker.running.end(0)
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     async def _answered(self, request: dict[str, Any], content: bytes, seconds: float) -> Parcel:
-        worker = await self._ready()
+        module = request["function"].partition(":")[0]
+        code = None if module not in LOOPS else await asyncio.to_thread(self._compiled.read, module)
+        worker = await self._ready(module, code)
         is_whole = False
         try:
             async with asyncio.timeout(seconds):
+                await self._prepare(worker, module, code)
                 answer, weight = await worker.ask(request, content)
             is_whole = True
         except TimeoutError:
@@ -129,12 +149,31 @@ class Workers:
             raise RuntimeError(answer["failed"])
         return Parcel(answer["result"], weight)
 
-    async def _ready(self) -> _Worker:
-        while self._idle:
-            worker = self._idle.pop()
+    async def _prepare(self, worker: _Worker, module: str, code: bytes | None) -> None:
+        """Give it the loops that a module needs, or have it compile them for those to come."""
+        if module not in LOOPS or module in worker.has:
+            return
+        worker.has.add(module)
+        if code is not None:
+            await worker.ask({"function": TAKEN, "args": {}, "weighty": True}, code)
+        elif not worker.uses:
+            # It has computed nothing for anybody yet.
+            asked = {"function": MADE, "args": {"module": module}, "weighty": False}
+            _told, found = await worker.ask(asked, b"")
+            await asyncio.to_thread(self._compiled.keep, module, found)
+
+    async def _ready(self, module: str, code: bytes | None) -> _Worker:
+        # One that has the loops already is as good as any; one that is to compile them is new.
+        fit = [one for one in self._idle if module in one.has]
+        is_any = module not in LOOPS or code is not None
+        while fit or (is_any and self._idle):
+            worker = fit.pop() if fit else self._idle[-1]
+            self._idle.remove(worker)
             if clock.monotonic_ns() - worker.since_ns < _IDLE * 1e9:
                 return worker
             await worker.running.end(0)
+        while len(self._idle) >= _MOST:
+            await self._idle.pop(0).running.end(0)
         return _Worker(await self._started())
 
     async def _started(self) -> Running:
@@ -142,7 +181,9 @@ class Workers:
         sandbox = await self._sandbox()
         with contextlib.suppress(ProviderUnavailable):
             return await sandbox.start(argv, _policy(self._memory))
-        return await started(argv, _NO_THREADS)
+        if self._scratch is None:
+            self._scratch = tempfile.TemporaryDirectory(prefix="toolgate-")
+        return await started(argv, {**_NO_THREADS, "NUMBA_CACHE_DIR": self._scratch.name})
 
 
 def _policy(memory: int) -> Policy:

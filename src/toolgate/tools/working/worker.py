@@ -10,25 +10,19 @@ import os
 import resource
 import struct
 import sys
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import orjson
 
 from toolgate.errors import ToolError
+from toolgate.tools.working.parcel import Parcel
 
 # How long the JSON of a message is, and how long the bytes behind it.
 LENGTHS = struct.Struct("!II")
 # Only functions of our own have such names.
 HOMES = ("toolgate.tools.", "toolgate.testing.")
 # JSON is read on the loop of whoever asked, where nothing else happens meanwhile.
-LARGEST = 8_000_000
-
-
-class Parcel(NamedTuple):
-    """A value with bytes beside it, which go as they are: JSON would make a text of them."""
-
-    value: Any
-    content: bytes
+LARGEST = 4_000_000
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from toolgate.tools.data.plotting.scale import labels
+from toolgate.tools.data.plotting.series import label
 
 _MOST = 50
 _AUTO = 20
@@ -47,7 +48,7 @@ def text_of(bins: Sequence[Bin], width: int, title: str, *, is_whole: bool) -> s
     most = max(one.count for one in bins) or 1
     is_single = is_whole and step == 1.0
     room = edge if is_single else 2 * edge + 3
-    lines = [title.center(room + 2 + width).rstrip()] if title else []
+    lines = [label(title).center(room + 2 + width).rstrip()] if title else []
     for number, one in enumerate(bins):
         name = f"{edges[number]:>{edge}}"
         if not is_single:

@@ -7,6 +7,7 @@ import msgspec
 from toolgate.tools.data.plotting.canvas import Canvas
 from toolgate.tools.data.plotting.scale import Scale, scale
 from toolgate.tools.data.plotting.series import Series
+from toolgate.tools.data.plotting.series import label as shown
 from toolgate.tools.data.plotting.stroke import Frame, dots
 
 _COLOURS = (36, 33, 35, 32, 34, 31, 96, 93)
@@ -63,9 +64,10 @@ class Chart:
         margin = max(map(len, self.y.labels))
         lines = self._body(margin) + self._below(margin)
         if self._look.y_label:
-            lines.insert(0, self._look.y_label)
+            lines.insert(0, shown(self._look.y_label))
         if self._look.title:
-            lines.insert(0, self._look.title.center(margin + 2 + self._canvas.width).rstrip())
+            title = shown(self._look.title)
+            lines.insert(0, title.center(margin + 2 + self._canvas.width).rstrip())
         return "\n".join(lines)
 
     def _draw(self, series: Series, owner: int) -> None:
@@ -150,5 +152,5 @@ class Chart:
                 end = start + len(label) + 1
         lines = [" " * (margin + 1) + "└" + "".join(axis), "".join(numbers).rstrip()]
         if self._look.x_label:
-            lines.append((" " * (margin + 2) + self._look.x_label.center(width)).rstrip())
+            lines.append((" " * (margin + 2) + shown(self._look.x_label).center(width)).rstrip())
         return lines

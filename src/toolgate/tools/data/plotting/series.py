@@ -36,7 +36,7 @@ def series_of(given: Any, x: Sequence[float | None] | None) -> tuple[Series, ...
         named = {"": given}
     if not named or len(named) > MOST:
         raise ToolError(f"Give 1 to {MOST} series; there are {len(named)}.")
-    found = tuple(Series(_named(name), _points(name, one, x)) for name, one in named.items())
+    found = tuple(Series(label(name)[:24], _points(name, one, x)) for name, one in named.items())
     if not any(one.heights for one in found):
         raise ToolError("There is no number to plot. Give a list of numbers.")
     if sum(len(one.points) for one in found) > POINTS:
@@ -70,8 +70,9 @@ def _is_lists(given: list[Any]) -> bool:
     return len(lists) == len(given) > 0 and any(len(one) != 2 for one in lists)
 
 
-def _named(name: str) -> str:
-    return "".join(one for one in name if one.isprintable())[:24]
+def label(text: str) -> str:
+    """As it may stand in a plot: one line, and nothing in it that steers a terminal."""
+    return "".join(one for one in text if one.isprintable())
 
 
 def _points(

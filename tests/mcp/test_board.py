@@ -1,0 +1,88 @@
+"""How a task stands at a node that does not run it, also when the one that did is gone."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.house import until
+from tests.mcp.house import House, opened
+from tests.mcp.tasking import Desk
+from tests.mcp.test_tasks import Slow, answer
+from toolgate.server.mcp import board, post
+
+pytestmark = pytest.mark.req("V1", "D2")
+
+
+@pytest.fixture
+async def desks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[tuple[Desk, Desk, Slow]]:
+    """Two houses at one file, as two nodes; keys of the first open the second."""
+    monkeypatch.setattr(post, "EVERY", 0.02)
+    slow = Slow()
+    async with AsyncExitStack() as stack:
+        here = await stack.enter_async_context(opened(tmp_path, task_after=0.01))
+        there = await stack.enter_async_context(opened(tmp_path, task_after=0.01))
+        slow.added_to(here)
+        await there.gate.tenancy.refresh()
+        same = House(there.gate, there.url, here.ann, here.plain, here.other)
+        yield Desk(here).that_is_asked(), Desk(same).that_is_asked(), slow
+
+
+async def test_a_task_is_told_of_answered_and_over_at_another_node(
+    desks: tuple[Desk, Desk, Slow],
+) -> None:
+    here, there, slow = desks
+    made = await here.call("greet")
+    assert (await there.get(made))["status"] == "working"
+    slow.go.set()
+    asked = await there.until_it_is(made, "input_required")
+    first, second = asked["inputRequests"]
+    await there.update(made, {first: answer("Ann")})
+    left = await there.get(made)
+    assert list(left["inputRequests"]) == [second]
+    await there.update(made, {second: answer("Bob"), "nobody": answer("x")})
+    over = await there.over(made)
+    assert over["result"]["content"][0]["text"] == "Ann and Bob"
+    assert slow.ran.count("greeted") == 1
+    # At another key's request it is not there, at either node.
+    for desk in (here, there):
+        _, missing = await desk.raw("tasks/get", {"taskId": made["taskId"]}, key=here.house.plain)
+        assert missing["error"]["code"] == -32602
+
+
+async def test_a_task_whose_node_says_nothing_any_more_has_failed_and_says_what_to_do(
+    desks: tuple[Desk, Desk, Slow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there, slow = desks
+    made = await here.call("send", {"to": "bob"})
+    await until(lambda: slow.ran == ["began"])
+    monkeypatch.setattr(board, "GONE_NS", -1)
+    found = await there.get(made)
+    assert found["status"] == "failed"
+    assert "toolgate/idempotencyKey" in found["error"]["message"]
+    monkeypatch.undo()
+    slow.go.set()
+    assert (await here.over(made))["result"]["structuredContent"] == {"sent": "bob"}
+    assert (await there.over(made))["status"] == "completed"
+
+
+async def test_what_a_node_did_for_a_task_is_told_by_others_once_it_has_closed(
+    tmp_path: Path,
+) -> None:
+    slow = Slow()
+    async with opened(tmp_path, task_after=300) as there:
+        async with opened(
+            tmp_path,
+            task_after=0.01,
+        ) as here:
+            slow.added_to(here)
+            desk = Desk(here)
+            made = await desk.call("send", {"to": "bob"})
+            asyncio.get_running_loop().call_later(0.2, slow.go.set)
+        same = Desk(House(there.gate, there.url, here.ann, here.plain, here.other))
+        await there.gate.tenancy.refresh()
+        assert (await same.over(made))["result"]["structuredContent"] == {"sent": "bob"}

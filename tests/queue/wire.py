@@ -1,0 +1,96 @@
+"""Another system at the same broker: it writes to topics and reads them."""
+
+# aiokafka carries no complete types; strictness here would only be about it.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from tests.queue.yard import Yard
+from toolgate.net.signature import signature
+
+LARGE = 8_000_000
+
+
+class Wire:
+    def __init__(self, yard: Yard) -> None:
+        address = yard.settings().queue.brokers
+        self._address = list(address)
+        self._producer = AIOKafkaProducer(
+            bootstrap_servers=self._address, max_request_size=LARGE, compression_type=None
+        )
+        self._consumers: dict[str, AIOKafkaConsumer] = {}
+
+    async def __aenter__(self) -> Self:
+        await self._producer.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        for one in self._consumers.values():
+            await one.stop()
+        await self._producer.stop()
+
+    async def allow_large(self, topic: str) -> None:
+        """Somebody has told the broker to take large messages."""
+        admin = AIOKafkaAdminClient(bootstrap_servers=self._address)
+        await admin.start()
+        wanted = {"max.message.bytes": str(LARGE)}
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, wanted)])
+        await admin.close()
+
+    async def listen(self, topic: str) -> AIOKafkaConsumer:
+        """From its beginning, whenever it was that somebody wrote."""
+        if topic not in self._consumers:
+            consumer = AIOKafkaConsumer(
+                topic, bootstrap_servers=self._address, auto_offset_reset="earliest"
+            )
+            await consumer.start()
+            self._consumers[topic] = consumer
+        return self._consumers[topic]
+
+    async def records(self, topic: str, many: int) -> list[Any]:
+        consumer, found = await self.listen(topic), []
+        async with asyncio.timeout(30):
+            while len(found) < many:
+                for records in (await consumer.getmany(timeout_ms=500)).values():
+                    found.extend(records)
+        return found
+
+    async def read(self, topic: str, many: int) -> set[str]:
+        """The ids of so many different messages."""
+        seen: set[str] = set()
+        while len(seen) < many:
+            seen |= {orjson.loads(one.value)["id"] for one in await self.records(topic, 1)}
+        return seen
+
+    async def send(
+        self, topic: str, value: bytes, headers: Mapping[str, bytes] | None = None
+    ) -> None:
+        given = list((headers or {}).items())
+        await self._producer.send_and_wait(topic, value, headers=given)
+
+    async def sign(self, topic: str, message: Any, secret: str, *, by: str, **more: Any) -> None:
+        """As a producer does that the settings name."""
+        value = message if isinstance(message, bytes) else orjson.dumps(message)
+        at = str(more.get("at", int(time.time())))
+        headers = {
+            "toolgate-producer": by.encode(),
+            "toolgate-timestamp": at.encode(),
+            "toolgate-signature": signature(secret.encode(), at, value).encode(),
+        }
+        key = orjson.loads(value)["id"].encode() if more.get("key") else None
+        await self._producer.send_and_wait(topic, value, key=key, headers=list(headers.items()))
