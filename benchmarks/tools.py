@@ -17,7 +17,7 @@ import uvloop
 from benchmarks.embedded import CALLER
 from benchmarks.measure import Bar, Call, Row, cpu_us, family, options, report
 from toolgate import Toolgate
-from toolgate.settings.settings import Settings
+from toolgate.settings.settings import FOLDER, Settings
 
 _LINE = "A line of an ordinary text file, as people write them.\n"
 
@@ -68,7 +68,8 @@ _TIMES = 200
 
 def _prepare(root: Path) -> None:
     text = _LINE * (1_000_000 // len(_LINE) + 1)
-    (root / "large.txt").write_text(text[:1_000_000], encoding="utf-8")
+    (root / FOLDER).mkdir()
+    (root / FOLDER / "large.txt").write_text(text[:1_000_000], encoding="utf-8")
 
 
 async def measured() -> dict[str, Row]:

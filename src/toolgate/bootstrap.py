@@ -294,7 +294,7 @@ async def _assembled(
             stack,
         ),
         plugins=plugins.desk,
-        queue=Queues(queued.queue, queued.dead),
+        queue=Queues(queued.queue, queued.dead, queued.problem),
     )
     _at_work(house, stack)
     if tasks.scheduled:

@@ -44,6 +44,10 @@ class Queueing(NamedTuple):
     # What runs tools that another system runs.
     provider: QueueProvider
 
+    def problem(self) -> str:
+        """Why the broker does not carry calls; nothing where all is well, or none is needed."""
+        return "" if self.carrier is None else self.carrier.problem
+
 
 async def queueing(
     settings: Settings, database: Database, spans: Spans | None, stack: AsyncExitStack
@@ -64,7 +68,7 @@ async def queueing(
         answers,
         expires=fleet.expires,
         is_full=crowd.is_full,
-        woken=local.woken if carrier is None else carrier.publisher.woken,
+        woken=local.woken if carrier is None else carrier.woken,
         trace=dict if spans is None else spans.carried,
     )
     upkeep.keep_doing(_counting(queue, crowd), stack)
@@ -97,7 +101,7 @@ async def work(
     """Send what is queued, and run it where the settings say so, until the house closes."""
     carrier, fleet = own.carrier, settings.queue
     if carrier is not None:
-        await carrier.open()
+        await carrier.open(listens=fleet.work != "always")
     if fleet.work == "never" or (fleet.work == "auto" and carrier is not None):
         return
 
@@ -131,6 +135,7 @@ async def _counting(queue: TableQueue, crowd: Crowd) -> None:
     while True:
         try:
             if crowd.grew:
+                crowd.begin()
                 crowd.count(await queue.waiting())
         except StoreError:
             # As it was counted last, and what came since.

@@ -75,7 +75,7 @@ async def test_a_prompt_of_two_servers_is_the_one_that_is_named(shop: Behind) ->
     shop.put(library("a"), library("b"), prefix="")
     listed = (await asked(shop.house, "prompts/list"))["result"]["prompts"]
     assert [one["_meta"][SERVER] for one in listed] == ["a", "b"]
-    params = {"name": "review", "arguments": {}}
+    params: dict[str, Any] = {"name": "review", "arguments": {}}
     told = await asked(shop.house, "prompts/get", params)
     assert told["error"]["data"]["servers"] == ["a", "b"]
     got = await asked(shop.house, "prompts/get", params, meta={SERVER: "b"})

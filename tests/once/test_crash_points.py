@@ -25,6 +25,9 @@ BEGUN = ("CP4", "CP5", "CP6", "CP7")
 DONE = ("CP9",)
 # Points with tests of their own.
 UNDO = "once.test_crash_steps:test_killed_in_an_undo_the_next_goes_on_in_order_and_undoes_each_once"
+QUEUED = (
+    "queue.test_broken:test_killed_while_it_has_a_call_another_brings_it_to_its_end_once"
+)
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "CP8": (
         "once.test_crash_steps:test_killed_before_events_are_sent_the_next_sends_each_of_them",
@@ -38,6 +41,10 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "CP13": (
         "once.test_crash_steps:test_killed_in_a_reload_the_next_start_has_the_new_definitions_whole",
     ),
+    "CP15": ("queue.test_broken:test_killed_once_it_is_queued_a_call_is_run_all_the_same",),
+    "CP16": (QUEUED,),
+    "CP17": (QUEUED,),
+    "CP18": (QUEUED,),
     "CP14": (
         "once.test_crash_steps:test_killed_in_a_migration_the_next_start_finds_nothing_or_all",
         "store.test_migrate:test_a_process_killed_inside_a_migration_leaves_nothing_behind",

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.folders import opened, row, told
+from tests.house import ME
+from tests.plugins.folders import agree, opened, row, told
+from tests.servers.sandboxes import bubblewrap
 from toolgate.errors import InvalidRequest
 from toolgate.testing.plugin import called
 
@@ -34,3 +36,15 @@ def test_whoever_tests_a_plugin_gets_what_an_agent_gets(tmp_path: Path) -> None:
     (broken / "manifest.json").write_text(json.dumps({"name": "broken"}), "utf-8")
     with pytest.raises(InvalidRequest, match="The plugin 'broken' cannot be used: manifest"):
         called(broken, "nothing")
+
+
+@pytest.mark.timeout(120)
+async def test_the_portable_example_rolls_dice_once_it_is_agreed_to(tmp_path: Path) -> None:
+    bubblewrap()
+    shutil.copytree(EXAMPLES / "portable", tmp_path / "plugins")
+    async with opened(tmp_path) as gate:
+        await agree(gate, "dice")
+        assert row(gate, "dice")["problem"] == ""
+        assert (await gate.servers.tested("dice_table"))["ok"], gate.servers.rows()
+        output = await gate.call("mcp:dice_table:roll", {"sides": 2}, caller=ME)
+        assert output.to_human() in {"1", "2"}

@@ -127,6 +127,7 @@ async def test_a_plugin_can_have_tools_of_both_kinds(tmp_path: Path) -> None:
         ({"author": {"name": "a", "phone": "1"}}, "broken", "does not fit"),
         ({"keywords": "one"}, "broken", "does not fit"),
         ({"$schema": "https://agent-plugins.org/schemas/9.0.0/x"}, "broken", "is not read here"),
+        ({"$schema": None}, "broken", f'has no $schema; write "$schema": "{SCHEMA}"'),
         ({"name": "has--two"}, "broken", "no name as plugins have"),
         ({"name": "Places"}, "broken", "no name as plugins have"),
         ({"name": "another"}, "broken", "a plugin is called as its folder is"),
@@ -149,7 +150,7 @@ GOOD = {"type": "streamable-http", "url": "https://tools.example.com/mcp"}
     [
         ({"type": "stdio"}, "does not fit"),
         ({"type": "pigeon", "command": "x"}, "does not fit"),
-        ({"command": "x"}, "does not fit"),
+        ({"command": "x"}, 'write "type": "stdio" for a program'),
         ({**STDIO, "url": "https://x.example"}, "does not fit"),
         ({**STDIO, "command": "../bin/server"}, "no single name"),
         ({**STDIO, "command": "./../../etc/passwd"}, "is no file of the plugin"),

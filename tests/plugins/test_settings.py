@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.house import ME
-from tests.plugins.folders import opened, row, settle, told, tool, write
+from tests.plugins.folders import agree, opened, row, settle, told, tool, write
 from toolgate.errors import ToolNotFound
 
 pytestmark = pytest.mark.req("U3")
@@ -25,9 +25,11 @@ SCHEMA = {
 }
 
 
+TOOLS = [tool(), tool("other")]
+
+
 def put(root: Path, **more: Any) -> None:
-    tools = [tool(), tool("other")]
-    write(root, code=CODE, settings_schema=SCHEMA, tools=tools, **more)
+    write(root, code=CODE, settings_schema=SCHEMA, tools=TOOLS, **more)
 
 
 async def test_settings_stand_before_defaults_and_those_of_a_tool_before_both(
@@ -65,10 +67,17 @@ async def test_a_change_of_settings_is_a_reload_and_the_same_code(tmp_path: Path
 @pytest.mark.parametrize(
     ("said", "says"),
     [
-        ({"custom_config": {"key": "k", "most": 0}}, "settings_schema: most"),
-        ({"custom_config": {"key": "SECRET", "most": "SECRET"}}, "settings_schema: most"),
-        ({"custom_config": {}}, "what is required"),
-        ({"custom_config": {"key": "k", "SECRET": 1}}, "not known to it"),
+        (
+            {"custom_config": {"key": "k", "most": 0}},
+            'most: a number does not fit {"type":"integer"',
+        ),
+        (
+            {"custom_config": {"key": "SECRET", "most": "SECRET"}},
+            'most: a text does not fit {"type":"integer","minimum":1}',
+        ),
+        ({"custom_config": {}}, "key is required and not set"),
+        ({"custom_config": {"key": "k", "SECRET": 1}}, "not known to it (known: folder, most, key"),
+        ({"custom_config": {"key": "k", "floder": 1}}, "Did you mean 'folder'?"),
         ({"custom_config": {"key": "k"}, "overrides": {}}, "unknown field `overrides`"),
         ({"custom_config": {"key": "k"}, "tool_overrides": {"no": {}}}, "speak of a tool 'no'"),
         (
@@ -121,3 +130,51 @@ async def test_an_argument_called_settings_is_the_callers_where_the_manifest_say
     write(tmp_path, code=CODE, tools=[tool(parameters=parameters)])
     async with opened(tmp_path, "*") as gate:
         assert await told(gate, settings={"a": 1}) == {"a": 1}
+
+
+async def test_what_is_set_holds_for_the_live_version_while_a_newer_one_waits(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path)
+    settle(tmp_path, custom_config={"key": "k"})
+    async with opened(tmp_path) as gate:
+        await agree(gate)
+        live = row(gate)["fingerprint"]
+        write(tmp_path, code=CODE + "\n# newer\n", settings_schema=SCHEMA, tools=TOOLS)
+        assert (await gate.plugins.reload_changed()).waiting == ("teller",)
+        settle(tmp_path, custom_config={"key": "l"})
+        assert (await gate.plugins.reload_changed()).loaded == ("teller",)
+        assert (await told(gate))["key"] == "l"
+        off = {"other": {"enabled": False}}
+        settle(tmp_path, custom_config={"key": "l"}, tool_overrides=off)
+        await gate.plugins.reload_changed()
+        with pytest.raises(ToolNotFound):
+            await gate.call("other", {}, caller=ME)
+        assert (await told(gate))["key"] == "l"
+        # What is lifted is lifted, and what does not fit leaves it as it was, and is told.
+        settle(tmp_path, custom_config={"key": "l"})
+        await gate.plugins.reload_changed()
+        assert (await told(gate, "other"))["key"] == "l"
+        settle(tmp_path, custom_config={"key": 5})
+        await gate.plugins.reload_changed()
+        assert (await told(gate))["key"] == "l"
+        assert "key" in row(gate)["problem"]
+        assert row(gate)["fingerprint"] == live
+        # Switched off as a whole it is off, whatever waits.
+        settle(tmp_path, enabled=False, custom_config={"key": "l"})
+        await gate.plugins.reload_changed()
+        with pytest.raises(ToolNotFound):
+            await gate.call("told", {}, caller=ME)
+
+
+async def test_what_is_set_holds_for_the_live_version_while_a_newer_one_is_broken(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path)
+    settle(tmp_path, custom_config={"key": "k"})
+    async with opened(tmp_path, "*") as gate:
+        write(tmp_path, code="def (", settings_schema=SCHEMA, tools=TOOLS)
+        assert "teller" in (await gate.plugins.reload_changed()).broken
+        settle(tmp_path, custom_config={"key": "l"})
+        await gate.plugins.reload_changed()
+        assert (await told(gate))["key"] == "l"

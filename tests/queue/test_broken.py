@@ -21,7 +21,7 @@ KILLED = -9
 
 @pytest.fixture
 def yard(tmp_path: Path, kafka: Kafka) -> Generator[Yard]:
-    with Yard(tmp_path, kafka.address, queue="attempts = 2") as place:
+    with Yard(tmp_path, kafka.address) as place:
         yield place
 
 
@@ -52,6 +52,7 @@ async def test_killed_while_it_has_a_call_another_brings_it_to_its_end_once(
 
 
 async def test_taken_too_often_over_restarts_a_call_is_dead_and_told_as_such(yard: Yard) -> None:
+    yard.change("[queue]", "[queue]\nattempts = 2")
     async with yard.gate() as gate, Wire(yard) as wire:
         output = await gate.call("pay", {"text": "p"}, caller=ME, wait_s=0)
         for _ in range(2):

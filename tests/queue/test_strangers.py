@@ -26,7 +26,7 @@ tenants = ["acme"]
 """
 # What the letters say, in the order of their words.
 WRONG = (
-    "'NOT PLAIN' is no",
+    "'NOT PLAIN' cannot name a tenant",
     "it has 5,000,009 bytes; 900,000 are the most",
     "it has the version 2; this worker reads 1",
     "it is empty",
@@ -103,8 +103,10 @@ async def test_without_the_look_at_the_signature_a_stranger_could_call(
 ) -> None:
     from toolgate.brokers.seal import Seal, Signer  # noqa: PLC0415  as the house does
 
-    anyone = Signer(b"", frozenset({"*"}))
-    monkeypatch.setattr(Seal, "signer", lambda *_: anyone)
+    def _anyone(*_: object) -> Signer:
+        return Signer(b"", frozenset({"*"}))
+
+    monkeypatch.setattr(Seal, "signer", _anyone)
     async with yard.gate(), Wire(yard) as wire:
         await wire.send(yard.requests, orjson.dumps(asked(1)))
         await until(lambda: yard.marks() == {"f1": 1})

@@ -24,7 +24,7 @@ LARGE = 8_000_000
 class Wire:
     def __init__(self, yard: Yard) -> None:
         address = yard.settings().queue.brokers
-        self._address = list(address)
+        self._address = ",".join(address)
         self._producer = AIOKafkaProducer(
             bootstrap_servers=self._address, max_request_size=LARGE, compression_type=None
         )

@@ -43,7 +43,7 @@ async def mark(text: str, account: str = "") -> dict:
     return {{"marked": text}}
 
 
-async def held(text: str) -> dict:
+async def held(text: str, account: str = "") -> dict:
     leave(f"began-{{text}}")
     while not (HERE / "go").exists():
         await asyncio.sleep(0.02)
@@ -93,10 +93,13 @@ class Yard:
 [tools]
 builtin = ["echo"]
 
+[toolbox]
+lease = 2
+
 [queue]
 {url}
 group = "{self.name}"
-lease = 1
+lease = 2
 {queue}
 
 [queue.topics]
@@ -121,6 +124,11 @@ partitions = 4
     @property
     def dead(self) -> str:
         return f"{self.name}.dead"
+
+    def change(self, old: str, new: str) -> None:
+        """Other settings, for all that are started from now on."""
+        file = self.root / "toolgate.toml"
+        file.write_text(file.read_text("utf-8").replace(old, new), "utf-8")
 
     def settings(self, **queue: Any) -> Settings:
         found = load(self.root / "toolgate.toml")

@@ -379,3 +379,16 @@ def test_a_large_value_is_not_held_against_a_large_schema(
     # The guard-off control: it would be held against it, however long that takes.
     monkeypatch.setattr("toolgate.spec.schema.MAX_WORK", 10**9)
     assert schema.is_valid([value] * 1_000)
+
+
+def test_what_does_not_fit_is_told_with_what_would() -> None:
+    kinds = ["normal", "uniform", "exponential", "gamma", "beta"]
+    some = {"kind": {"enum": kinds}, "mean": {"type": "number"}}
+    closed = Schema.of({"type": "object", "properties": some, "additionalProperties": False})
+    told = dict(closed.problems({"kind": "normel", "rate": 3}))
+    assert all(f'"{kind}"' in told["/kind"] for kind in kinds)
+    assert "'rate' was unexpected" in told[""]
+    assert told[""].endswith("known: 'kind', 'mean'")
+    # Of very many, the nearest.
+    many = Schema.of({"enum": [*kinds, *(f"kind_number_{number}" for number in range(200))]})
+    assert many.problems("normel")[0][1].endswith("did you mean 'normal'?")

@@ -1,4 +1,7 @@
-"""Events between nodes: told to listeners elsewhere, once, and by nobody but a node of the house."""
+"""Events between nodes: told to listeners elsewhere, once, and by nobody but nodes of the house."""
+
+# redis carries no complete types; strictness here would only be about it.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 import asyncio
 import hmac
@@ -51,6 +54,11 @@ def event(number: int, tenant: str = "acme") -> Event:
     )
 
 
+def believed(*_: object) -> bool:
+    """The guard, taken out."""
+    return True
+
+
 async def told(news: Subscription, count: int) -> list[str]:
     return [(await anext(news)).id for _ in range(count)]
 
@@ -92,7 +100,7 @@ async def test_who_only_reaches_redis_tells_nobody_anything(
         # The guard-off control.
         stranger = node(redis_server.url, b"another secret, of another house")
         with monkeypatch.context() as off:
-            off.setattr(hmac, "compare_digest", lambda *_: True)
+            off.setattr(hmac, "compare_digest", believed)
             await stranger.bus.publish(event(666))
             async with asyncio.timeout(20):
                 assert await told(there, 1) == ["evt_666"]

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,12 @@ import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.blank import put_blank
+from tests.house import STORE
 from tests.tools.asking import ME, opened, told
 from toolgate import Caller, Toolgate
 from toolgate.errors import ToolError
+from toolgate.settings.settings import Settings
 from toolgate.shelf import Place
 from toolgate.tools.memory import shelved
 from toolgate.tools.memory.condition import read_filter
@@ -95,6 +99,19 @@ async def test_saving_is_taken_back(gate: Toolgate) -> None:
     await gate.undo(caller=caller, call_id=output.call_id)
     found = await told(gate, "memory_load", caller, query="A slip of the tongue.", threshold=0)
     assert found["memories"] == []
+
+
+@pytest.mark.req("S3")
+async def test_taking_back_what_was_just_saved_asks_nobody(tmp_path: Path) -> None:
+    caller = _somebody()
+    put_blank(tmp_path / STORE)
+    async with Toolgate.open(Settings(root=tmp_path)) as careful:
+        slip = await careful.call("memory_save", {"text": "A slip."}, caller=caller)
+        report = await careful.undo(caller=caller, call_id=slip.call_id)
+        assert [one.result for one in report.items] == ["undone"]
+        # The control: deleting as such does ask.
+        asked = await careful.call("memory_delete", {"ids": "mem_1"}, caller=caller)
+        assert asked.status == "pending_approval"
 
 
 TEXT = "The code of the safe is in the blue book."

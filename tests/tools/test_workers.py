@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -9,8 +10,11 @@ import pytest
 
 from tests.house import until
 from tests.tools.means import no_sandbox
-from toolgate.errors import ProviderUnavailable, ToolError
+from toolgate.errors import Overloaded, ProviderUnavailable, ToolError
+from toolgate.executor.resilience import places
 from toolgate.sandbox.policy import MEGABYTE
+from toolgate.tools.system.threaded import threaded
+from toolgate.tools.working import pool
 from toolgate.tools.working.pool import Workers
 
 HERE = "toolgate.testing.working:"
@@ -72,3 +76,100 @@ async def test_who_is_no_longer_waited_for_does_not_go_on(workers: Workers) -> N
     await until(lambda: not Path(f"/proc/{pid}").exists())
     with pytest.raises(ProviderUnavailable):
         await workers.run(HERE + "echo", {"value": 4}, seconds=30)
+
+
+class Whose:
+    """Whose call it is, in place of the one around."""
+
+    name = "acme"
+
+
+@pytest.fixture
+def whose(monkeypatch: pytest.MonkeyPatch) -> type[Whose]:
+    Whose.name = "acme"
+    monkeypatch.setattr(places, "tenant", lambda: Whose.name)
+    return Whose
+
+
+async def _lingering(workers: Workers, count: int) -> list[asyncio.Task[object]]:
+    work = [workers.run(HERE + "linger", {"seconds": 50}, seconds=60) for _ in range(count)]
+    tasks = [asyncio.create_task(one) for one in work]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return tasks
+
+
+async def _ended(tasks: list[asyncio.Task[object]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_one_tenant_leaves_workers_for_another(workers: Workers, whose: type[Whose]) -> None:
+    tasks = await _lingering(workers, 8)
+    whose.name = "globex"
+    assert await workers.run(HERE + "echo", {"value": 5}, seconds=30) == 5
+    assert not any(one.done() for one in tasks)
+    await _ended(tasks)
+
+
+def _unshared(most: int, **_: int) -> places.Places:
+    return places.Places(most, each=most, waiting=9)
+
+
+async def test_without_shares_it_would_leave_none(
+    whose: type[Whose], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "Places", _unshared)
+    workers = Workers(no_sandbox, memory=256 * MEGABYTE)
+    tasks = await _lingering(workers, 8)
+    whose.name = "globex"
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await workers.run(HERE + "echo", {"value": 5}, seconds=30)
+    await _ended(tasks)
+    await workers.close()
+
+
+async def test_one_tenants_queue_has_an_end_of_its_own(
+    whose: type[Whose], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_WAITING", 2)
+    workers = Workers(no_sandbox, memory=256 * MEGABYTE)
+    tasks = await _lingering(workers, 2 + pool._MOST // 2)  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(Overloaded):
+        await workers.run(HERE + "echo", {"value": 6}, seconds=30)
+    whose.name = "globex"
+    assert await workers.run(HERE + "echo", {"value": 6}, seconds=30) == 6
+    await _ended(tasks)
+    await workers.close()
+
+
+async def test_bytes_go_to_a_worker_and_back_as_they_are(workers: Workers) -> None:
+    content = bytes(range(256)) * 4_000
+    found = await workers.ask(HERE + "mirror", {"by": 2}, seconds=30, content=content)
+    assert found == ({"size": len(content)}, content * 2)
+    empty = await workers.ask(HERE + "mirror", {"by": 1}, seconds=30, content=b"")
+    assert empty == ({"size": 0}, b"")
+
+
+async def test_a_result_that_would_hold_up_the_loop_is_refused_where_it_is_made(
+    workers: Workers,
+) -> None:
+    assert (
+        len(await workers.run(HERE + "repeat", {"value": 1, "by": 100_000}, seconds=30)) == 100_000
+    )
+    with pytest.raises(ToolError, match="Ask for less"):
+        await workers.run(HERE + "repeat", {"value": {"a": 1}, "by": 1_000_000}, seconds=30)
+
+
+async def test_one_tenants_files_leave_threads_for_anothers(whose: type[Whose]) -> None:
+    go = threading.Event()
+    tasks = [asyncio.create_task(threaded(go.wait, 30)) for _ in range(40)]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    whose.name = "globex"
+    assert await threaded(lambda: "read") == "read"
+    assert not any(one.done() for one in tasks)
+    go.set()
+    assert all(await asyncio.gather(*tasks))

@@ -34,6 +34,7 @@ _HEARTBEAT_MS = 1_000
 POLL_INTERVAL_MS = 60_000
 # What was claimed is said so often; what is brought twice until then is known by its row.
 _COMMIT_NS = 250_000_000
+_COMMIT_SECONDS = 1.0
 _CLOSE_SECONDS = 5.0
 
 
@@ -205,8 +206,10 @@ class KafkaArrivals(ConsumerRebalanceListener):
     async def _left(self, consumer: AIOKafkaConsumer) -> None:
         """The others of the group are told, so that nothing waits for us."""
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(_CLOSE_SECONDS):
+            async with asyncio.timeout(_COMMIT_SECONDS):
                 await self._commit(self._assigned())
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(_CLOSE_SECONDS):
                 await consumer.stop()
 
 

@@ -82,8 +82,16 @@ class Carrier:
         hearing = self._results.problem if "results" in self._tasks else ""
         return self._unreachable or self._line.problem or bringing or hearing
 
-    async def open(self) -> None:
-        """Look at the topics, and begin to send and to listen."""
+    def woken(self) -> None:
+        """Something was queued here, and its answer is waited for."""
+        self.publisher.woken()
+        self._keep("results", self._results.run)
+
+    async def open(self, *, listens: bool) -> None:
+        """Look at the topics, and begin to send. `listens`: to results, too, before anybody asks.
+
+        A process that only works has nobody who waits for them.
+        """
         try:
             await self._check()
         except UnreachableError as error:
@@ -93,7 +101,8 @@ class Carrier:
             self._begin("check", self._check_again)
         self._keep("teller", self.teller.run)
         self._keep("publisher", self.publisher.run)
-        self._keep("results", self._results.run)
+        if listens:
+            self._keep("results", self._results.run)
 
     def arrivals(self) -> KafkaArrivals:
         """Calls for a worker, from now on."""
@@ -173,6 +182,8 @@ class Carrier:
 
     def _keep(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Once the topics are known to be there."""
+        if name in self._tasks:
+            return
 
         async def later() -> None:
             await self._checked.wait()

@@ -19,7 +19,7 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="What persons are asked, and decide."
 )
 Id = Annotated[str, typer.Argument(metavar="ID", help="The approval's id.")]
-Reason = Annotated[str, typer.Option("--reason", help="The reason, for the record.")]
+Reason = Annotated[str, typer.Option("--reason", "--why", help="The reason, for the record.")]
 _MOST_CELL = 60
 
 

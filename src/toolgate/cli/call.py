@@ -8,7 +8,7 @@ import typer
 
 from toolgate.bootstrap import Toolgate
 from toolgate.call import NO_CONTEXT, Caller, Output, Turn
-from toolgate.cli import show
+from toolgate.cli import picture, show
 from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.session import (
     AGENT,
@@ -131,7 +131,7 @@ def call(
         raise interrupted(told, json=json) from None
     if json:
         show.as_json(alone[0] if alone else output.to_machine())
-    else:
+    elif not (output.ok and picture.draw(output.data, begun[0] if begun else None, name)):
         _tell(output, caller)
     if not output.ok:
         raise typer.Exit(1)

@@ -27,7 +27,10 @@ def list_(
 ) -> None:
     """Every plugin, and how it is."""
 
+    left: list[str] = []
+
     async def work(gate: Toolgate) -> list[dict[str, Any]]:
+        left.extend(gate.plugins.left())
         return gate.plugins.rows()
 
     async def far(server: Server) -> list[dict[str, Any]]:
@@ -42,6 +45,8 @@ def list_(
         return
     columns = ("name", "state", "version", "tools", "problem")
     show.table(columns, [[str(row[column]) for column in columns] for row in rows])
+    for one in left:
+        show.aside(_LEFT.format(one))
 
 
 @app.command("show")
@@ -50,8 +55,12 @@ def show_(
 ) -> None:
     """How a plugin is, and what of it waits, with what is different."""
 
+    left: list[str] = []
+
     async def work(gate: Toolgate) -> dict[str, Any]:
-        return await gate.plugins.shown(name)
+        found = await gate.plugins.shown(name)
+        left.extend(one for one in gate.plugins.left() if one == name)
+        return found
 
     async def far(server: Server) -> dict[str, Any]:
         return await server.get("plugins", name)
@@ -71,6 +80,8 @@ def show_(
     if found["waiting"]:
         _show(found["waiting"])
         show.line(f"Agree to it: toolgate plugins approve {name}")
+    for one in left:
+        show.aside(_LEFT.format(one))
 
 
 @app.command()
@@ -180,6 +191,7 @@ def new(name: Name, config: Config = None, json: Json = False) -> None:
     )
 
 
+_LEFT = "A server that runs may still have the version of {} in use that was agreed to: --url says."
 _STATES = ("live", "waiting", "broken", "off")
 
 

@@ -43,6 +43,15 @@ def line(text: str, *, mark: str = "") -> None:
         raise unwritten(error) from None
 
 
+def raw(text: str) -> None:
+    """Print what was looked at sign by sign: a picture in the terminal's own words."""
+    try:
+        sys.stdout.write(f"{text}\n")
+        flush()
+    except OSError as error:
+        raise unwritten(error) from None
+
+
 def aside(text: str) -> None:
     """Print a line beside the answer."""
     sys.stderr.write(f"{seen(text)}\n")

@@ -9,9 +9,9 @@ from toolgate.plugins.keeper import Keeper
 from toolgate.plugins.package import Refused
 from toolgate.plugins.plugin import Plugin, State, Version
 from toolgate.plugins.setup import settings_of
-from toolgate.sources.mcp.suspicion import shown
 from toolgate.tenancy.names import nearest
 from toolgate.tenancy.tenancy import Tenancy
+from toolgate.upstreams.suspicion import shown
 
 _MOST_DESCRIPTION = 500
 _TWICE = "another folder has its name, and is left out"
@@ -31,6 +31,14 @@ class Desk:
             if row["name"] in self._keeper.twice:
                 row["problem"] = "; ".join(filter(None, (row["problem"], _TWICE)))
         return rows
+
+    def left(self) -> list[str]:
+        """Those that are not live here, though some version of them was agreed to.
+
+        A process that has run since then may still have that one in use.
+        """
+        plugins = self._keeper.plugins
+        return [name for name in sorted(plugins) if _is_left(plugins[name])]
 
     async def shown(self, name: str) -> dict[str, Any]:
         """One plugin as it is: its tools, and what of it waits, with what is different."""
@@ -93,6 +101,10 @@ class Desk:
             "is_new": last is None,
             "lines": record.differences(last, newest.package),
         }
+
+
+def _is_left(plugin: Plugin) -> bool:
+    return plugin.live is None and plugin.state is not State.OFF and bool(plugin.agreed)
 
 
 def _offers(plugin: Plugin) -> list[str]:

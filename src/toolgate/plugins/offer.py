@@ -78,7 +78,8 @@ def told(error: BaseException, package: Package) -> str:
     """What went wrong while code was loaded: what kind of error it is, and where in the plugin."""
     if isinstance(error, Refused):
         return str(error)
-    log.warning("plugin %s cannot be loaded", package.root.name, exc_info=error)
+    # What is wrong is told in a line; the trace is for whoever writes the plugin.
+    log.debug("plugin %s cannot be loaded", package.root.name, exc_info=error)
     kind = type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         return f"it cannot be loaded ({kind}, {Path(error.filename).name} line {error.lineno})"

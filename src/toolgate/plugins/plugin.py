@@ -139,7 +139,7 @@ class Plugin:
             await self._broken(str(error))
         except Exception as error:
             # One folder must not keep the house from opening, whatever is in it.
-            log.exception("plugin %s cannot be looked at", self.plugin)
+            log.debug("plugin %s cannot be looked at", self.plugin, exc_info=error)
             await self._broken(f"it cannot be looked at ({type(error).__name__})")
         return True
 
@@ -306,7 +306,10 @@ class Plugin:
     async def _broken(self, why: str) -> None:
         kept = await self._follow()
         stays = f"; the version before stays live{kept}" if self.live else ""
-        self.state, self.problem = State.BROKEN, f"{why}{stays}"
+        before, told = self.problem, f"{why}{stays}"
+        self.state, self.problem = State.BROKEN, told
+        if told != before:
+            log.warning("plugin %s: %s", self.plugin, told)
 
     def _replace(self, version: Version | None) -> None:
         """Calls that were granted on the old one finish on it."""

@@ -95,7 +95,7 @@ def read_portable(raw: bytes, folder: str) -> Portable:
         raise Refused(f"{FILE} holds no object")
     fields = cast("dict[str, Any]", value)
     if fields.get("$schema") != _SCHEMA:
-        raise Refused(f'{FILE} is of a version that is not read here; its $schema is "{_SCHEMA}"')
+        raise Refused(_wanted(FILE, fields.get("$schema"), _SCHEMA))
     notes = [f"{FILE}: {name[:60]!r} is no field of it" for name in fields if name not in _FIELDS]
     if not isinstance(fields.get("extensions", {}), dict):
         notes.append(f"{FILE}: extensions is no object")
@@ -169,15 +169,28 @@ def server_name(plugin: str, own: str) -> str:
 def _entries(value: Any) -> dict[str, Any]:
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     if set(fields) != {"$schema", "mcpServers"} or not isinstance(fields["mcpServers"], dict):
-        raise Refused(f"{SERVERS} has $schema and mcpServers, and nothing else")
+        raise Refused(
+            f"{SERVERS} has $schema and mcpServers, and nothing else: "
+            f'{{"$schema": "{_SERVERS_SCHEMA}", "mcpServers": {{}}}}'
+        )
     if fields["$schema"] != _SERVERS_SCHEMA:
-        raise Refused(f"{SERVERS} is not of the version of {FILE}")
+        raise Refused(_wanted(SERVERS, fields["$schema"], _SERVERS_SCHEMA))
     return cast("dict[str, Any]", fields["mcpServers"])
+
+
+def _wanted(file: str, given: Any, wanted: str) -> str:
+    has = "has no $schema" if given is None else "is of a version that is not read here"
+    return f'{file} {has}; write "$schema": "{wanted}"'
 
 
 def _server(
     package: Package, entry: Any, places: Callable[[], Places], override: Mapping[str, Any]
 ) -> McpServer:
+    if not isinstance(entry, dict) or "type" not in entry:
+        raise Refused(
+            'it says no type; write "type": "stdio" for a program (with command and args), or '
+            '"type": "streamable-http" for a server (with url)'
+        )
     try:
         said: _Stdio | _Http | _Sse = msgspec.convert(entry, _Stdio | _Http | _Sse)
     except msgspec.ValidationError as error:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolgate.plugins.package import Package
-from toolgate.sources.mcp.suspicion import shown
 from toolgate.tenancy.servers import Pin
+from toolgate.upstreams.suspicion import shown
 
 # Under which its last version is pinned; others by their fingerprints.
 LAST = "last"

@@ -6,11 +6,25 @@ from types import MappingProxyType
 from typing import Any, cast
 
 import msgspec
+import orjson
 
 from toolgate.plugins.manifest import MOST_BYTES, Manifest, read_json, settings_schema
 from toolgate.plugins.package import Refused
 from toolgate.spec.schema import Schema
+from toolgate.tenancy.names import nearest
 
+# What of a setting's schema says nothing about which values fit.
+_ASIDE = frozenset({"default", "description", "title", "examples"})
+_MOST_TOLD = 200
+_KINDS: Mapping[type, str] = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
 _NO_OVERRIDES: Mapping[str, "Override"] = MappingProxyType({})
 
 
@@ -74,10 +88,9 @@ def settings_of(manifest: Manifest, setup: Setup, tool: str) -> dict[str, Any]:
     found = {**_defaults(schema), **setup.custom_config, **own}
     problems = schema.problems(found)
     if problems:
-        # The sentence of the schema can hold the value, which may be a secret.
-        listed = ", ".join(_named(where) for where, _ in problems)
+        told = dict.fromkeys(_told(schema, found, where) for where, _ in problems)
         raise Refused(
-            f"its settings do not fit its settings_schema: {listed}; "
+            f"its settings do not fit its settings_schema: {'; '.join(told)}; "
             f"correct custom_config in its settings file"
         )
     return found
@@ -102,5 +115,22 @@ def _defaults(schema: Schema) -> dict[str, Any]:
     }
 
 
-def _named(where: str) -> str:
-    return where.lstrip("/").split("/")[0] or "what is required, or not known to it"
+def _told(schema: Schema, found: Mapping[str, Any], where: str) -> str:
+    """What is wrong, by what the schema says: no value is repeated, which may be a secret."""
+    document = schema.value()
+    properties = cast("dict[str, Any]", document.get("properties", {}))
+    name = where.lstrip("/").split("/")[0]
+    if name in properties:
+        said = properties[name]
+        fields = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+        wanted = {key: value for key, value in fields.items() if key not in _ASIDE}
+        given = _KINDS.get(type(found.get(name)), "what is set")
+        return f"{name}: {given} does not fit {orjson.dumps(wanted).decode()[:_MOST_TOLD]}"
+    missing = [one for one in document.get("required", []) if one not in found]
+    unknown = [one for one in found if one not in properties]
+    told = [f"{', '.join(missing)} is required and not set"] if missing else []
+    if unknown:
+        hints = "".join(nearest(one, properties) for one in unknown[:1])
+        known = ", ".join(properties) or "none"
+        told.append(f"{len(unknown)} of them not known to it (known: {known}.{hints})")
+    return "; ".join(told) or "they do not fit as a whole"

@@ -12,6 +12,8 @@ class Crowd:
         self._most_of_one = most_of_one
         self._counted: Counter[str] = Counter()
         self._total = 0
+        # Those that came while somebody counts: nobody knows whether they are in what is found.
+        self._since: Counter[str] = Counter()
         # Whether there can be more than were counted.
         self.grew = True
 
@@ -21,11 +23,16 @@ class Crowd:
             return True
         self._total += 1
         self._counted[tenant] += 1
+        self._since[tenant] += 1
         self.grew = True
         return False
 
+    def begin(self) -> None:
+        """The store is asked from now on."""
+        self._since.clear()
+
     def count(self, found: Mapping[str, int]) -> None:
         """As the store has it."""
-        self._counted = Counter(found)
+        self._counted = Counter(found) + self._since
         self._total = self._counted.total()
         self.grew = self._total > 0

@@ -1,6 +1,6 @@
 """The port to what keeps queued calls: the truth about them, whatever carries them to a worker."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -118,8 +118,8 @@ class Queue(Protocol):
         """It is over; whether it was still this worker's."""
         ...
 
-    async def back(self, taken: Taken, seconds: float) -> None:
-        """It could not be begun; it is tried again after so long."""
+    async def back(self, taken: Taken, seconds: float, *, counts: bool = True) -> None:
+        """It could not be begun; it is tried again after so long. `counts`: as one attempt."""
         ...
 
     async def sweep(self) -> int:
@@ -148,3 +148,5 @@ class Queues(NamedTuple):
 
     calls: Queue
     dead: Dead
+    # Why the broker does not carry them; nothing where all is well, or none is needed.
+    problem: Callable[[], str] = str

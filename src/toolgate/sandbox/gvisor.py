@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from toolgate.errors import ProviderUnavailable
-from toolgate.sandbox import executable
+from toolgate.sandbox import executable, seccomp
 from toolgate.sandbox.cgroup import Hierarchy, hierarchy
 from toolgate.sandbox.child import Child, spawned
 from toolgate.sandbox.egress.proxy import Proxy
@@ -96,7 +96,7 @@ class Gvisor:
         return _Begun(child, bundle)
 
     def _words(self, bundle: Path) -> Iterator[str]:
-        yield from (self._program, "--network=none", "--ignore-cgroups")
+        yield from (self._program, "--network=none", "--ignore-cgroups", "--oci-seccomp")
         yield from (f"--root={bundle / 'state'}", f"--log={bundle / 'log'}")
         yield from ("run", f"--bundle={bundle}", f"toolgate-{secrets.token_hex(8)}")
 
@@ -183,7 +183,10 @@ def _description(
         "root": {"path": "rootfs", "readonly": True},
         "hostname": "sandbox",
         "mounts": list(_mounted(policy, shown, standing)),
-        "linux": {"namespaces": [{"type": each} for each in _NAMESPACES]},
+        "linux": {
+            "namespaces": [{"type": each} for each in _NAMESPACES],
+            "seccomp": seccomp.described(),
+        },
     }
 
 

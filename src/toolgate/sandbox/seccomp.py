@@ -107,17 +107,44 @@ def _rules(library: Any) -> Iterator[tuple[int, str | int, tuple[Any, ...]]]:
 
 
 def _modes(library: Any) -> Iterator[tuple[int, str | int, tuple[Any, ...]]]:
-    """No file gets the bits by which it runs as its owner or its group."""
-    refused, arg, masked = library.ERRNO(errno.EPERM), library.Arg, library.MASKED_EQ
-    here = library.system_arch()
+    refused, here = library.ERRNO(errno.EPERM), library.system_arch()
+    for call, bits in _guarded():
+        known = call if library.resolve_syscall(here, call) >= 0 else _NUMBERS.get(call)
+        # Calls that this processor never had are none that could be made.
+        if known is not None:
+            tests = (library.Arg(at, library.MASKED_EQ, bit, bit) for at, bit in bits)
+            yield refused, known, tuple(tests)
+
+
+def described() -> dict[str, Any]:
+    """What has to be refused also by a kernel of the program's own, as runtimes of containers read
+    it: the modes of files that are not its own.
+    """
+    return {
+        "defaultAction": "SCMP_ACT_ALLOW",
+        "syscalls": [
+            *_described("openat2", errno.ENOSYS, ()),
+            *(one for call, bits in _guarded() for one in _described(call, errno.EPERM, bits)),
+        ],
+    }
+
+
+def _described(
+    call: str, error: int, bits: tuple[tuple[int, int], ...]
+) -> Iterator[dict[str, Any]]:
+    tests = [
+        {"index": at, "value": bit, "valueTwo": bit, "op": "SCMP_CMP_MASKED_EQ"} for at, bit in bits
+    ]
+    yield {"names": [call], "action": "SCMP_ACT_ERRNO", "errnoRet": error, "args": tests}
+
+
+def _guarded() -> Iterator[tuple[str, tuple[tuple[int, int], ...]]]:
+    """No file gets the bits by which it runs as its owner or its group: calls that would give one,
+    each with bits that are all set in arguments of it.
+    """
     for bit in (stat.S_ISUID, stat.S_ISGID):
         for call, at in _MODES.items():
-            known = call if library.resolve_syscall(here, call) >= 0 else _NUMBERS.get(call)
-            # Calls that this processor never had are none that could be made.
-            if known is not None:
-                yield refused, known, (arg(at, masked, bit, bit),)
+            yield call, ((at, bit),)
         for call, at in _MODES_BEHIND.items():
-            if library.resolve_syscall(here, call) >= 0:
-                for makes in _MAKES:
-                    flags = arg(at - 1, masked, makes, makes)
-                    yield refused, call, (flags, arg(at, masked, bit, bit))
+            for makes in _MAKES:
+                yield call, ((at - 1, makes), (at, bit))

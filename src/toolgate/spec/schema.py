@@ -14,6 +14,7 @@ import orjson
 from toolgate.spec import bounds, keywords
 from toolgate.spec.bounds import escaped, shortened
 from toolgate.spec.document import Document
+from toolgate.spec.sentence import sentence
 
 # Saying all that is wrong tries every branch again at every level of a recursive value.
 # Schemas of up to so many checks are held against any value that gets in.
@@ -71,8 +72,9 @@ class Schema(Document):
         if self._growth and self._growth ** _depth(instance) > MAX_EXPLAINED:
             return [("", "they do not fit, and are nested too deep to say where")]
         found: list[tuple[str, str]] = []
+        document = self.value()
         for error in self._validator.iter_errors(instance):
-            found.append((pointer(error.instance_path), shortened(error.message)))
+            found.append((pointer(error.instance_path), sentence(error, document)))
             if len(found) == most:
                 break
         return found

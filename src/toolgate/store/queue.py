@@ -114,7 +114,7 @@ class TableQueue:
         """With all that end in the same moment; its arguments are not kept any longer."""
         return await self._ends.do(ended)
 
-    async def back(self, taken: Taken, seconds: float) -> None:
+    async def back(self, taken: Taken, seconds: float, *, counts: bool = True) -> None:
         """It keeps its place in its order."""
 
         def work(connection: Connection) -> None:
@@ -125,7 +125,11 @@ class TableQueue:
                     queue.c.fence == taken.fence,
                     queue.c.state == "taken",
                 )
-                .values(state="waiting", due_ns=now_ns(connection) + round(seconds * 1e9))
+                .values(
+                    state="waiting",
+                    attempts=queue.c.attempts - int(not counts),
+                    due_ns=now_ns(connection) + round(seconds * 1e9),
+                )
             )
 
         await self._database.write(work, tenant=HOUSE)

@@ -5,11 +5,22 @@ import time
 from typing import Any
 
 from toolgate.errors import ToolError
+from toolgate.tools.working.parcel import Parcel
 
 
 def echo(value: Any) -> Any:
     """What was given."""
     return value
+
+
+def repeat(value: Any, by: int) -> list[Any]:
+    """The same, often."""
+    return [value] * by
+
+
+def mirror(data: bytes, by: int) -> Parcel:
+    """The same bytes, so many times."""
+    return Parcel({"size": len(data)}, data * by)
 
 
 def refuse(message: str) -> None:

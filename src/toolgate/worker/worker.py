@@ -12,7 +12,19 @@ import msgspec
 from toolgate import clock
 from toolgate.call import Failure, Output
 from toolgate.crash import crash_here
-from toolgate.errors import CallRefused, OutOfTime, StoreError, ToolgateError
+from toolgate.errors import (
+    CallRefused,
+    CircuitOpen,
+    InProgress,
+    LimitsUnavailable,
+    OutOfTime,
+    Overloaded,
+    PolicyUnavailable,
+    RateLimited,
+    RelationsUnavailable,
+    StoreError,
+    ToolgateError,
+)
 from toolgate.queue.message import (
     VERSION,
     Letter,
@@ -30,6 +42,17 @@ _AGAIN = 1.0
 _FIRST_BACK = 0.5
 _LAST_BACK = 60.0
 _MS = 1_000_000
+
+# The house cannot run it now, whatever it is: that says nothing about the call.
+_NOT_ITS_FAULT = (
+    CircuitOpen,
+    InProgress,
+    LimitsUnavailable,
+    Overloaded,
+    PolicyUnavailable,
+    RateLimited,
+    RelationsUnavailable,
+)
 
 Deliver = Callable[[Request], Awaitable[Output]]
 Expire = Callable[[Request], Awaitable[None]]
@@ -145,8 +168,8 @@ class Worker:
         try:
             await self._worked(taken)
         except StoreError as error:
-            # Its lease runs out, and then it is somebody's again.
             _log.warning("call %s is left: %s", taken.call_id, error)
+            await self._let_go(taken)
         except Exception as error:  # noqa: BLE001  one call's trouble is not that of the others
             _log.error("call %s is left: %s", taken.call_id, type(error).__name__)
         finally:
@@ -172,6 +195,9 @@ class Worker:
         except CallRefused as error:
             if not error.retryable:
                 output = _refused(taken, error)
+            elif isinstance(error, _NOT_ITS_FAULT):
+                await self._queue.back(taken, _age_patience(request), counts=False)
+                return
             elif taken.attempts < self._terms.most_attempts:
                 await self._queue.back(taken, _patience(taken))
                 return
@@ -183,6 +209,15 @@ class Worker:
             # It was brought twice, and is its own first answer.
             output = msgspec.structs.replace(output, cached=False)
         await self._end(taken, output)
+
+    async def _let_go(self, taken: Taken) -> None:
+        """As soon as the store is back; if not by then, its lease runs out and it is anybody's."""
+        until_ns = clock.monotonic_ns() + round(self._terms.lease * 1e9)
+        while clock.monotonic_ns() < until_ns and not self._stopping:
+            await asyncio.sleep(_AGAIN)
+            with contextlib.suppress(StoreError):
+                await self._queue.back(taken, _AGAIN, counts=False)
+                return
 
     async def _end(self, taken: Taken, output: Output, *, dead: bool = False) -> None:
         why = output.error.message if dead and output.error is not None else ""
@@ -224,6 +259,13 @@ class Worker:
 def _patience(taken: Taken) -> float:
     """Longer each time, and never the same for two."""
     longest = min(_FIRST_BACK * 2 ** (taken.attempts - 1), _LAST_BACK)
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311  no secret hangs on it
+
+
+def _age_patience(request: Request) -> float:
+    """The longer it has waited, the longer it can wait: until its time is over."""
+    age = (clock.unix_ns() // _MS - request.queued_ms) / 1_000 if request.queued_ms else 0.0
+    longest = min(max(age / 4, _FIRST_BACK), _LAST_BACK / 2)
     return longest * random.uniform(0.5, 1.0)  # noqa: S311  no secret hangs on it
 
 

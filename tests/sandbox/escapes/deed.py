@@ -11,14 +11,27 @@ Told = dict[str, Any]
 DEEDS: dict[str, Callable[[Told], bool]] = {}
 _LIBC = ctypes.CDLL(None, use_errno=True)
 # Those from 424 on have one number everywhere.
-_NUMBERS = {
-    "x86_64": {"add_key": 248, "keyctl": 250, "bpf": 321, "perf_event_open": 298, "syslog": 103}
-    | {"userfaultfd": 323, "kcmp": 312, "pivot_root": 155, "clone": 56}
-    | {"name_to_handle_at": 303, "open_by_handle_at": 304},
-    "aarch64": {"add_key": 217, "keyctl": 219, "bpf": 280, "perf_event_open": 241, "syslog": 116}
-    | {"userfaultfd": 282, "kcmp": 272, "pivot_root": 41, "clone": 220}
-    | {"name_to_handle_at": 264, "open_by_handle_at": 265},
-}[platform.machine()] | {"pidfd_getfd": 438, "clone3": 435, "io_uring_setup": 425, "fsopen": 430}
+_NUMBERS = (
+    {
+        "x86_64": {"add_key": 248, "keyctl": 250, "bpf": 321, "perf_event_open": 298, "syslog": 103}
+        | {"userfaultfd": 323, "kcmp": 312, "pivot_root": 155, "clone": 56}
+        | {"name_to_handle_at": 303, "open_by_handle_at": 304},
+        "aarch64": {
+            "add_key": 217,
+            "keyctl": 219,
+            "bpf": 280,
+            "perf_event_open": 241,
+            "syslog": 116,
+        }
+        | {"userfaultfd": 282, "kcmp": 272, "pivot_root": 41, "clone": 220}
+        | {"name_to_handle_at": 264, "open_by_handle_at": 265},
+    }[platform.machine()]
+    | {"pidfd_getfd": 438, "clone3": 435, "io_uring_setup": 425, "fsopen": 430}
+    | {
+        "openat2": 437,
+        "fchmodat2": 452,
+    }
+)
 
 
 def deed(function: Callable[[Told], bool]) -> Callable[[Told], bool]:

@@ -8,10 +8,10 @@ import sys
 # It is run as a file, by a Python that knows nothing of this folder.
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3)))  # noqa: PTH100, PTH118, PTH120
 
-from tests.sandbox.escapes import files, kernel, network, processes
+from tests.sandbox.escapes import files, kernel, modes, network, processes
 from tests.sandbox.escapes.deed import DEEDS, Told
 
-ROOMS = (files, kernel, network, processes)
+ROOMS = (files, kernel, modes, network, processes)
 
 _PATIENCE = 5
 

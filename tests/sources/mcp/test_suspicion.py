@@ -10,9 +10,9 @@ import pytest
 
 from toolgate.sources.mcp.definition import differences, fingerprint
 from toolgate.sources.mcp.naming import ours
-from toolgate.sources.mcp.suspicion import RULES, shown, suspicions, visible
 from toolgate.spec.lookalike import folded, skeleton
 from toolgate.spec.names import is_name
+from toolgate.upstreams.suspicion import RULES, shown, suspicions, visible
 
 pytestmark = pytest.mark.req("P3")
 DATA = Path(__file__).parents[4] / "shared" / "data"

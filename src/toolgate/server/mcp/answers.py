@@ -7,6 +7,7 @@ import orjson
 from toolgate.call import Output
 from toolgate.errors import ApprovalPending, ToolgateError
 from toolgate.server.mcp import revision
+from toolgate.server.mcp.blocks import blocks
 from toolgate.server.mcp.rpc import Id
 from toolgate.spec.tool import ToolSpec
 
@@ -42,7 +43,8 @@ def finished(output: Output, spec: ToolSpec | None, *, modern: bool) -> dict[str
         # Written once, for both.
         raw = b"" if type(data) is str else orjson.dumps(data)
         text = data if type(data) is str else raw.decode()
-        result = {"content": [{"type": "text", "text": text}], "isError": False}
+        shown = blocks(spec, data) or [{"type": "text", "text": text}]
+        result = {"content": shown, "isError": False}
         if type(data) is dict:
             if spec is None:
                 result["structuredContent"] = orjson.Fragment(raw)
@@ -66,6 +68,8 @@ def written(id_: Id, output: Output, spec: ToolSpec | None) -> bytes | None:
         text, structured = orjson.dumps(data), b""
     elif type(data) is dict and "content" not in data:
         if spec is not None and not _fits(spec, {"structuredContent": data}):
+            return None
+        if blocks(spec, data) is not None:
             return None
         raw = orjson.dumps(data)
         text, structured = orjson.dumps(raw.decode()), b',"structuredContent":' + raw

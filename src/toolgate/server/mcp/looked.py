@@ -7,7 +7,7 @@ like orders, or that nobody sees, are withheld. What they stood for can still be
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from toolgate.sources.mcp.suspicion import shown, suspicions, visible
+from toolgate.upstreams.suspicion import shown, suspicions, visible
 from toolgate.upstreams.upstream import Json, Kind
 
 WITHHELD = "What its server says of it is withheld: it looks like orders to a model."

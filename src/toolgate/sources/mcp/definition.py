@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from toolgate.sources.mcp.suspicion import shown
 from toolgate.spec.document import canonical, sha256
+from toolgate.upstreams.suspicion import shown
 
 Json = dict[str, Any]
 # What a model reads, and what a client makes of it. Icons and `_meta` steer nobody.

@@ -7,12 +7,12 @@ from toolgate.settings.outward import McpServer
 from toolgate.sources.mcp import naming, specs
 from toolgate.sources.mcp.definition import FIELDS, fingerprint
 from toolgate.sources.mcp.overlay import Overlay
-from toolgate.sources.mcp.suspicion import shown, suspicions
 from toolgate.sources.mcp.unheard import unheard
 from toolgate.spec.document import MAX_BYTES, canonical
 from toolgate.spec.names import kept
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.servers import Pin, Pins
+from toolgate.upstreams.suspicion import shown, suspicions
 
 MOST_TOOLS = 5_000
 _MOST_NAME = 200

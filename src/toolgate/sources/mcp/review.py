@@ -10,9 +10,9 @@ from toolgate.sources.mcp.definition import described, differences
 from toolgate.sources.mcp.judging import Judged
 from toolgate.sources.mcp.servers import Servers
 from toolgate.sources.mcp.source import McpSource
-from toolgate.sources.mcp.suspicion import shown
 from toolgate.tenancy.names import nearest
 from toolgate.tenancy.tenancy import Tenancy
+from toolgate.upstreams.suspicion import shown
 
 # How long a server gets to say what it has, when somebody waits for that.
 PATIENCE = 20.0

@@ -8,13 +8,13 @@ import msgspec
 from toolgate.settings.outward import McpServer
 from toolgate.sources.mcp import naming
 from toolgate.sources.mcp.overlay import ON_ERROR, Overlay
-from toolgate.sources.mcp.suspicion import visible
 from toolgate.spec import fields
 from toolgate.spec.checks import contradictions
 from toolgate.spec.document import Document
 from toolgate.spec.effect import CallerKind, Effect, Permission, SideEffect
 from toolgate.spec.schema import Schema
 from toolgate.spec.tool import Origin, ToolSpec
+from toolgate.upstreams.suspicion import visible
 
 PROVIDER = "mcp"
 _MOST_DESCRIPTION = 20_000

@@ -50,7 +50,7 @@ class Console:
     name = "console"
 
     async def send(self, notice: Notice) -> str:
-        """Signs that steer a terminal are not passed on, and only its first line begins like one."""
+        """Signs that steer a terminal are not passed on, and no line begins like another notice."""
         who = f"{notice.tenant}/{notice.agent}" if notice.agent else notice.tenant
         text = "".join(sign if sign.isprintable() or sign == "\n" else "�" for sign in notice.text)
         text = text.replace("\n", "\n  ")

@@ -83,7 +83,7 @@ def evaluated(*, tenant: str, expression: str, variables: dict[str, Any]) -> dic
         # Python writes no longer ones: that takes the square of their length.
         raise ToolError(
             "The value holds an integer of more than 4,300 digits, which is not written out. Give "
-            "a part of it, such as x % 10**9 or x.bit_length()."
+            "a part of it, such as x % 10**9."
         ) from None
 
 

@@ -44,7 +44,7 @@ def solve(a: Sequence[Sequence[float]], b: Sequence[Any]) -> dict[str, Any]:
         "residual": matrix.told(np.array(size * times)),
         "relative_residual": size / most if most else size,
         "rank": found_rank,
-        "condition": None if found_rank < min(left.shape) else cond,
+        "condition": cond,
         "rows": len(whole),
         "columns": unknowns,
         "notes": _notes(left.shape, found_rank, cond, is_consistent=is_consistent),
@@ -94,14 +94,14 @@ def singular_values(a: Sequence[Sequence[float]], *, vectors: bool) -> dict[str,
     else:
         values = linalg.svdvals(found)
     found_rank = matrix.rank(values, found.shape)
-    cond = matrix.condition(values) if found_rank == min(found.shape) else None
+    cond, is_singular = matrix.condition(values), found_rank < min(found.shape)
     answer: dict[str, Any] = {
         "values": matrix.told(_unscaled(values, by)),
         "rank": found_rank,
         "condition": cond,
         "norm": matrix.told(_unscaled(values[0], by)),
         "frobenius_norm": matrix.told(_unscaled(np.sqrt((values**2).sum()), by)),
-        "notes": matrix.warning(cond),
+        "notes": [matrix.singular(cond)] if is_singular else matrix.warning(cond),
     }
     if left is None or right is None:
         return answer
@@ -136,7 +136,7 @@ def _notes(
             "shortest."
         )
     if rank < min(rows, unknowns):
-        notes.append("The matrix is singular: some of its rows follow from the others.")
+        notes.append(matrix.singular(cond))
         return notes
     return notes + matrix.warning(cond)
 

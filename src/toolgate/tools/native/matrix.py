@@ -65,6 +65,15 @@ def rank(values: Any, shape: tuple[int, ...]) -> int:
     return int((values > values[0] * max(shape) * np.finfo(float).eps).sum())
 
 
+def singular(cond: float | None) -> str:
+    """What a reader is told of a matrix that is singular as far as its numbers tell."""
+    how = "" if cond is None else f" (condition about {cond:.2g})"
+    return (
+        f"The matrix is numerically singular{how}: within the 16 digits of its numbers, some of "
+        "its rows follow from the others."
+    )
+
+
 def warning(cond: float | None) -> list[str]:
     """What a reader is told of a matrix that is nearly singular."""
     if cond is None or cond < ILL:

@@ -13,6 +13,7 @@ from toolgate.errors import ToolError
 from toolgate.tools.native.box import ends
 from toolgate.tools.native.convergence import effective_size, r_hat
 from toolgate.tools.native.functions import scalar
+from toolgate.tools.native.peaks import Drawn, unseen_peak
 from toolgate.tools.native.walking import walk
 
 _SHARES = (2.5, 5, 50, 95, 97.5)
@@ -22,6 +23,7 @@ _PARTS = 10
 _WANTED = 0.3
 _GOOD_R_HAT = 1.01
 _FEW = 100
+_TOO_SHORT = 0.9
 
 
 class _Target(NamedTuple):
@@ -38,6 +40,13 @@ class _Target(NamedTuple):
             return -math.inf
         found = float(self.density(np.concatenate([place, self.constants])))
         return found if found < math.inf else -math.inf
+
+    def climb(
+        self, place: Any, shape: Any, count: int, chance: np.random.Generator
+    ) -> tuple[Any, float]:
+        """Only up: where that comes to, and the share of proposals that were."""
+        walked = _walked(self, place, shape, count, chance, only_up=True)
+        return walked.places[-1], walked.accepted
 
 
 class _Chain(NamedTuple):
@@ -86,8 +95,12 @@ def sample(  # noqa: PLR0913  as its tool
     # A variable's draws side by side: all that is said of them is computed several times as fast.
     columns = np.ascontiguousarray(places.transpose(2, 0, 1))
     variables = {name: _described(columns[at]) for at, name in enumerate(names)}
-    notes = _notes(variables, found)
     best = max(found, key=lambda one: one.heights.max())
+    notes = _notes(variables, found)
+    drawn = Drawn(places.reshape(-1, len(names)), float(best.heights.max()))
+    peak = unseen_peak(target.height, target.climb, first, widths, drawn, seed)
+    if peak is not None:
+        notes.append(_elsewhere(names, peak))
     return {
         "variables": variables,
         "acceptance": [round(one.accepted, 4) for one in found],
@@ -139,13 +152,19 @@ def _begin(target: _Target, first: Any, widths: Any, chance: np.random.Generator
 
 
 def _walked(
-    target: _Target, place: Any, shape: Any, count: int, chance: np.random.Generator
+    target: _Target,
+    place: Any,
+    shape: Any,
+    count: int,
+    chance: np.random.Generator,
+    *,
+    only_up: bool = False,
 ) -> _Chain:
     size = len(place)
     places, heights = np.empty((count, size)), np.empty(count)
     values = np.concatenate([place, target.constants])
     normals = chance.normal(size=(count, size))
-    thresholds = np.log(1.0 - chance.random(count))
+    thresholds = np.zeros(count) if only_up else np.log(1.0 - chance.random(count))
     accepted = walk(
         target.density,
         values,
@@ -198,6 +217,11 @@ def _notes(variables: Mapping[str, Mapping[str, Any]], found: Sequence[_Chain]) 
     few = [name for name, one in variables.items() if (one["effective_size"] or _FEW) < _FEW]
     if stuck or min(one.accepted for one in found) == 0.0:
         notes.append("A chain never moved: give a smaller step or another start.")
+    if max(one.accepted for one in found) > _TOO_SHORT:
+        notes.append(
+            "A chain took nearly every step, so that its steps were too short: raise warmup, or "
+            "start nearer to where the density is high."
+        )
     if apart:
         notes.append(
             f"The chains do not agree on {', '.join(apart)} (R-hat above {_GOOD_R_HAT}): raise "
@@ -206,6 +230,14 @@ def _notes(variables: Mapping[str, Mapping[str, Any]], found: Sequence[_Chain]) 
     if few:
         notes.append(f"Few independent draws of {', '.join(few)}: raise samples.")
     return notes
+
+
+def _elsewhere(names: Sequence[str], peak: Any) -> str:
+    at = ", ".join(f"{name} = {float(one):.4g}" for name, one in zip(names, peak, strict=True))
+    return (
+        f"The density has another peak near {at}, where no chain has been: the result describes "
+        "only the surroundings of the start. Start there too and compare, or set bounds."
+    )
 
 
 def _thinned(names: Sequence[str], places: Any, draws: int) -> list[dict[str, float]]:

@@ -99,11 +99,15 @@ def kind_of(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "other")
 
 
+class NotThere(ToolError):
+    """Nothing has this name, or a folder on the way to it is missing."""
+
+
 def told(error: OSError, shown: str) -> ToolError:
     """What the system says, as a sentence that names nothing but the caller's own path."""
     match error.errno:
         case errno.ENOENT:
-            return ToolError(f"There is no {shown!r}. Look with list_directory at what is there.")
+            return NotThere(f"There is no {shown!r}. Look with list_directory at what is there.")
         case errno.ENOTDIR:
             return ToolError(f"On the way to {shown!r} is a file, or a link that is not followed.")
         case errno.EXDEV | errno.ELOOP:

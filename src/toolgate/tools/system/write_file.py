@@ -11,7 +11,7 @@ from toolgate.tools.means import Means
 from toolgate.tools.system.backups import Backups
 from toolgate.tools.system.changing import digest, done, planned, remove_empty
 from toolgate.tools.system.roots import Roots
-from toolgate.tools.system.spot import MEGABYTE
+from toolgate.tools.system.spot import MEGABYTE, NotThere
 from toolgate.tools.system.threaded import threaded
 
 
@@ -29,13 +29,20 @@ async def write_file(
     data = _bytes(content, encoding)
     roots = Roots.of(means)
     made: list[str] = []
+    folder = posixpath.dirname(path)
     if create_parents:
-        made = await threaded(roots.make_folders, posixpath.dirname(path))
+        made = await threaded(roots.make_folders, folder)
     try:
         change = await threaded(planned, roots, path, data, mode=mode)
         backups = Backups(means.shelf, call.caller)
         name = await backups.keep(change.backup(tuple(made)), change.kept)
         await threaded(done, roots, change)
+    except NotThere:
+        remove_empty(roots, made)
+        raise ToolError(
+            f"There is no folder {folder[:200]!r} to write into; nothing was changed. Set "
+            "create_parents to true to have it made, or look with list_directory at what is there."
+        ) from None
     except ToolError:
         # It says that nothing happened.
         remove_empty(roots, made)

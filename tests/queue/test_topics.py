@@ -1,0 +1,133 @@
+"""What a start says about topics and brokers; and a worker on the store's own queue."""
+
+import http.client
+import logging
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import orjson
+import pytest
+
+from tests.house import ME
+from tests.late import needs
+from tests.queue.yard import Yard, over
+from tests.servers.kafka import Kafka
+from tests.servers.process import free_port
+from toolgate import Caller, Output
+from toolgate.errors import SettingsInvalid
+from toolgate.queue.message import Letter, Request, Result, written
+from toolgate.queue.schema import schemas
+from toolgate.settings.fleet import Fleet, Sasl, Topics
+
+needs("aiokafka", "an extra")
+pytestmark = [pytest.mark.req("P6"), pytest.mark.timeout(120)]
+
+
+@pytest.fixture
+def yard(tmp_path: Path, kafka: Kafka) -> Generator[Yard]:
+    with Yard(tmp_path, kafka.address) as place:
+        yield place
+
+
+async def refused(yard: Yard, **queue: Any) -> str:
+    with pytest.raises(SettingsInvalid) as error:
+        async with yard.gate(**queue):
+            pass
+    return error.value.message
+
+
+def topics(yard: Yard, **more: Any) -> Topics:
+    return yard.settings().queue.topics.model_copy(update=more)
+
+
+async def test_what_is_wrong_with_topics_is_said_when_the_house_opens(
+    yard: Yard, caplog: pytest.LogCaptureFixture
+) -> None:
+    missing = await refused(yard, topics=topics(yard, create=False))
+    assert f"have no topic '{yard.requests}'" in missing
+    assert "queue.topics.create" in missing
+    few = await refused(yard, topics=topics(yard, replication=3))
+    assert "queue.topics.replication" in few
+    assert "the cluster has fewer" in few
+    same = await refused(yard, topics=topics(yard, results=yard.requests))
+    assert "three topics" in same
+    async with yard.gate():
+        pass
+    with caplog.at_level(logging.WARNING, "toolgate.queue"):
+        async with yard.gate(topics=topics(yard, partitions=9)):
+            pass
+    assert "has 4 partitions and queue.topics.partitions is 9" in caplog.text
+
+
+async def test_a_stranger_to_the_brokers_is_told_so(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sasl = Sasl(mechanism="PLAIN", username_env="KAFKA_USER", password_env="KAFKA_PASSWORD")  # noqa: S106
+    assert "KAFKA_USER is not set" in await refused(yard, sasl=sasl)
+    monkeypatch.setenv("KAFKA_USER", "ann")
+    monkeypatch.setenv("KAFKA_PASSWORD", "wrong")
+    assert "do not know us" in await refused(yard, sasl=sasl)
+
+
+async def test_a_broker_that_is_away_does_not_keep_a_house_from_opening(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Yard(tmp_path, f"127.0.0.1:{free_port()}") as yard:
+        async with yard.gate() as gate:
+            assert "no broker answers at 127.0.0.1" in caplog.text
+            output = await gate.call("look", {"text": "x"}, caller=ME, wait_s=0)
+            assert output.status == "queued"
+            echo = await gate.call("echo", {"text": "x"}, caller=ME)
+            assert echo.ok, echo
+
+
+async def test_a_worker_of_its_own_works_at_the_store_and_says_that_it_is_ready(
+    tmp_path: Path,
+) -> None:
+    port = free_port()
+    with Yard(tmp_path, "", queue='work = "never"') as yard:
+        async with yard.gate() as gate:
+            worker = yard.worker("--health", f"127.0.0.1:{port}")
+            assert (await gate.call("pay", {"text": "p"}, caller=ME)).ok
+            assert yard.hands() == {str(worker.pid)}
+            for path, status in (("/healthz", 200), ("/readyz", 200), ("/", 404)):
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+                connection.request("GET", path)
+                assert connection.getresponse().status == status
+                connection.close()
+            worker.terminate()
+            assert worker.wait(20) == 0
+            output = await gate.call("pay", {"text": "q"}, caller=ME, wait_s=0)
+            assert output.status == "queued"
+            yard.worker()
+            await over(gate, [output.call_id])
+            assert yard.marks() == {"p": 1, "q": 1}
+
+
+def test_messages_are_as_their_schema_says() -> None:
+    caller = Caller(tenant="acme", agent="billing", roles=("finance",))
+    output = Output(status="success", data={"n": 1})
+    call: Any = {"version": 1, "id": "call_12345678", "tool": "pay"}
+    messages = {
+        "request": Request(args={"to": "bob"}, caller=caller, order="a", counted=True, **call),
+        "result": Result(tenant="acme", output=output, ended_ms=1, **call),
+        "dead": Letter(tenant="acme", why="so", attempts=3, died_ms=1, message=b"{}", **call),
+    }
+    for name, text in schemas().items():
+        schema = orjson.loads(text)
+        check = jsonschema_rs.validator_for(schema)
+        said = orjson.loads(written(messages[name]))
+        assert check.is_valid(said), list(map(str, check.iter_errors(said)))
+        assert not check.is_valid({**said, "version": "one"})
+        file = Path(__file__).parents[2] / "docs" / "reference" / "queue" / f"{name}.json"
+        assert file.read_text("utf-8") == text, "run `make docs`"
+
+
+def test_an_address_is_one_of_brokers() -> None:
+    assert Fleet(url="kafka://a:1,b:2").brokers == ("a:1", "b:2")
+    assert Fleet(url="kafka+tls://a:1").is_encrypted
+    for wrong in ("kafka://", "kafka://a", "amqp://a:1", "kafka://user:secret@a:1"):
+        with pytest.raises(ValueError, match="kafka://HOST:PORT"):
+            Fleet(url=wrong)
