@@ -1,5 +1,6 @@
 """The installed `toolgate` command, as a shell meets it."""
 
+import json
 import os
 import pty
 import signal
@@ -103,6 +104,24 @@ def test_what_the_next_command_needs_is_never_cut(run: Run, tmp_path: Path) -> N
             ).decode()
             assert "…" not in shown, shown
             assert {one[field] for one in known} <= set(shown.split()), shown
+
+
+def test_plots_are_drawn_on_a_terminal_and_are_json_elsewhere(tmp_path: Path) -> None:
+    args = ("call", "plot_braille", "--args", '{"series": [1, 3, 2], "height": 4}')
+    drawn = on_a_terminal(*args, cwd=tmp_path).decode()
+    assert "┤" in drawn
+    assert "\\n" not in drawn
+    assert '"text"' not in drawn
+    for elsewhere in (
+        on_a_terminal(*args, "--json", cwd=tmp_path),
+        subprocess.run([SCRIPT, *args], cwd=tmp_path, capture_output=True, check=True).stdout,
+    ):
+        assert json.loads(elsewhere)
+    picture = on_a_terminal(
+        "call", "plot_sixel", "--args", '{"series": [1, 3, 2], "height": 200}', cwd=tmp_path
+    )
+    assert picture.lstrip().startswith(b"\x1bP")
+    assert picture.rstrip().endswith(b"\x1b\\")
 
 
 def on_a_terminal(*arguments: str, cwd: Path, **environment: str) -> bytes:

@@ -52,6 +52,17 @@ async def test_a_duplicate_waits_while_the_first_runs_and_then_has_its_answer(on
     assert await ours.find("acme", second.call_id) is None
 
 
+async def test_a_call_that_is_brought_twice_under_its_own_id_is_a_duplicate(once: Once) -> None:
+    ours, theirs = once.journal(), once.journal()
+    call = keyed()
+    begun = await ours.begin(call)
+    assert (await theirs.begin(call)).action is Action.WAIT
+    await ours.end(over(begun.entry, result=b'{"status":"success"}'))
+    for journal in (ours, theirs):
+        replay = await journal.begin(call)
+        assert (replay.action, replay.entry.result) == (Action.REPLAY, b'{"status":"success"}')
+
+
 async def test_other_arguments_under_the_same_key_are_a_conflict(once: Once) -> None:
     journal = once.journal()
     begun = await journal.begin(keyed())

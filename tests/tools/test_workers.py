@@ -2,9 +2,12 @@
 
 import asyncio
 import os
+import stat
 import threading
+import zipfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +18,7 @@ from toolgate.executor.resilience import places
 from toolgate.sandbox.policy import MEGABYTE
 from toolgate.tools.system.threaded import threaded
 from toolgate.tools.working import pool
+from toolgate.tools.working.compiled import Compiled
 from toolgate.tools.working.pool import Workers
 
 HERE = "toolgate.testing.working:"
@@ -160,7 +164,9 @@ async def test_a_result_that_would_hold_up_the_loop_is_refused_where_it_is_made(
         len(await workers.run(HERE + "repeat", {"value": 1, "by": 100_000}, seconds=30)) == 100_000
     )
     with pytest.raises(ToolError, match="Ask for less"):
-        await workers.run(HERE + "repeat", {"value": {"a": 1}, "by": 1_000_000}, seconds=30)
+        await workers.run(HERE + "repeat", {"value": "a" * 99, "by": 50_000}, seconds=30)
+    with pytest.raises(ToolError, match="lists and objects"):
+        await workers.run(HERE + "repeat", {"value": {}, "by": 300_000}, seconds=30)
 
 
 async def test_one_tenants_files_leave_threads_for_anothers(whose: type[Whose]) -> None:
@@ -173,3 +179,54 @@ async def test_one_tenants_files_leave_threads_for_anothers(whose: type[Whose]) 
     assert not any(one.done() for one in tasks)
     go.set()
     assert all(await asyncio.gather(*tasks))
+
+
+LOOP = "toolgate.tools.native.sampling"
+
+
+@pytest.mark.req("T5")
+async def test_compiled_loops_outlast_their_process(tmp_path: Path) -> None:
+    pytest.importorskip("numba", reason="skipped: no tools")
+    args = {
+        "expression": "x + 1",
+        "variables": {"x": {"distribution": "normal", "mean": 0, "std": 1}},
+        "samples": 1_000,
+        "tolerance": 0.0,
+        "seed": 0,
+        "percentiles": [50],
+        "bins": 0,
+    }
+    told: list[Any] = []
+    for _ in range(2):
+        workers = Workers(no_sandbox, kept=tmp_path)
+        told.append(await workers.run(f"{LOOP}:simulate", args, seconds=50))
+        await workers.close()
+        [kept] = (tmp_path / "compiled").iterdir()
+        told.append((kept.stat().st_mtime_ns, kept.read_bytes()))
+    assert told[:2] == told[2:]
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (kept.parent, kept)] == [0o700, 0o600]
+    with zipfile.ZipFile(kept) as archive:
+        assert any(name.endswith(".nbc") for name in archive.namelist())
+
+
+def test_what_others_could_have_written_is_not_run(tmp_path: Path) -> None:
+    kept = Compiled(tmp_path)
+    kept.keep(LOOP, b"code")
+    assert kept.read(LOOP) == b"code"
+    [file] = (tmp_path / "compiled").iterdir()
+    for path, mode in ((file, 0o660), (file.parent, 0o770)):
+        before = path.stat().st_mode
+        path.chmod(mode)
+        assert kept.read(LOOP) is None
+        path.chmod(before)
+    assert kept.read(LOOP) == b"code"
+    # Nor what a link leads to, and nothing is kept in a folder that is one.
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    assert kept.read(LOOP) is None
+    file.unlink()
+    (tmp_path / "compiled").rename(tmp_path / "moved")
+    (tmp_path / "compiled").symlink_to(tmp_path / "moved")
+    kept.keep(LOOP, b"code")
+    assert kept.read(LOOP) is None
+    assert list((tmp_path / "moved").iterdir()) == []

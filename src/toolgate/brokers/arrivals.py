@@ -17,6 +17,7 @@ from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.errors import KafkaError
 
 from toolgate import clock
+from toolgate.brokers.cluster import started
 from toolgate.brokers.foreign import adopted, call_id
 from toolgate.brokers.seal import Seal
 from toolgate.queue.message import UnreadableError
@@ -28,7 +29,8 @@ _log = logging.getLogger("toolgate.worker")
 _POLL_MS = 200
 _WAIT = 0.5
 _AGAIN = 1.0
-_SESSION_MS = 10_000
+# Who is dead holds up its partitions for so long; brokers allow no less.
+_SESSION_MS = 6_000
 _HEARTBEAT_MS = 1_000
 # Who does not poll for so long is taken to be stuck. Nothing that a tool does keeps us from it.
 POLL_INTERVAL_MS = 60_000
@@ -78,7 +80,7 @@ class KafkaArrivals(ConsumerRebalanceListener):
             )
             try:
                 consumer.subscribe([self._fleet.topics.requests], listener=self)
-                await consumer.start()
+                await started(consumer)
                 self._consumer, self.problem = consumer, ""
                 await self._poll(consumer)
             except Exception as error:  # noqa: BLE001  whoever polls must not end before the rest

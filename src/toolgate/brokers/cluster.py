@@ -1,18 +1,39 @@
 """Where the brokers are, and how they know us: what every client of them is made with."""
 
+import asyncio
+import contextlib
 import logging
 import os
 import ssl
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from toolgate.errors import SettingsInvalid
 from toolgate.settings.settings import Settings
 
 # A broker that has not answered by then is taken to be away.
 ANSWER_MS = 10_000
+_START_SECONDS = 3.0
 # It tells of each attempt to reach a broker that is away; we say so once.
 logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+
+
+class Client(Protocol):
+    """Any of aiokafka's."""
+
+    async def start(self) -> Any: ...
+
+
+async def started(client: Client) -> None:
+    """Start it. Who is told to end meanwhile lets it come to its feet, or its connection leaks."""
+    begun = asyncio.ensure_future(client.start())
+    try:
+        await asyncio.shield(begun)
+    except asyncio.CancelledError:
+        with contextlib.suppress(Exception, asyncio.CancelledError):
+            async with asyncio.timeout(_START_SECONDS):
+                await begun
+        raise
 
 
 def connection(settings: Settings) -> Mapping[str, Any]:

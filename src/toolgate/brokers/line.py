@@ -14,6 +14,8 @@ import msgspec
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
+from toolgate.brokers.cluster import started
+
 _log = logging.getLogger("toolgate.queue")
 # So long a message waits for others that go the same way.
 _LINGER_MS = 1
@@ -81,7 +83,7 @@ class Line:
             max_request_size=_MOST_BYTES,
         )
         try:
-            await producer.start()
+            await started(producer)
         except asyncio.CancelledError:
             await _ended(producer)
             raise

@@ -12,6 +12,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from toolgate.brokers.cluster import started
 from toolgate.brokers.seal import Seal, Signer, UnsignedError
 from toolgate.executor.queued import Answers
 from toolgate.queue.message import MOST_BYTES, Result, UnreadableError, read_result
@@ -67,7 +68,7 @@ class Results:
                 auto_offset_reset="latest",
             )
             try:
-                await consumer.start()
+                await started(consumer)
                 await self._begin(consumer)
                 self.problem = ""
                 self._listens.set()

@@ -4,10 +4,12 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
+import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.conn import create_conn
 from aiokafka.errors import (
     AuthenticationFailedError,
     AuthenticationMethodNotSupported,
@@ -22,6 +24,7 @@ from aiokafka.errors import (
     for_code,
 )
 
+from toolgate.brokers.cluster import started
 from toolgate.errors import SettingsInvalid
 from toolgate.settings.fleet import Fleet
 
@@ -43,15 +46,10 @@ async def check(connection: Mapping[str, Any], fleet: Fleet) -> Sequence[str]:
     """What an operator should know. What cannot work is `SettingsInvalid`, with what to do."""
     admin = AIOKafkaAdminClient(**connection)
     try:
-        await admin.start()
+        await started(admin)
         return await _looked_at(admin, fleet)
-    except _STRANGER as error:
-        told = (
-            f"queue.sasl: the brokers do not know us ({type(error).__name__}); look at the "
-            "mechanism, at the variables with name and password, and at kafka:// or kafka+tls://"
-        )
-        raise SettingsInvalid([told]) from None
     except (KafkaError, OSError, TimeoutError) as error:
+        await _knock(connection, fleet)
         where = ", ".join(fleet.brokers)
         raise UnreachableError(
             f"no broker answers at {where} ({type(error).__name__}): queued calls wait in the "
@@ -59,6 +57,32 @@ async def check(connection: Mapping[str, Any], fleet: Fleet) -> Sequence[str]:
         ) from None
     finally:
         await admin.close()
+
+
+async def _knock(connection: Mapping[str, Any], fleet: Fleet) -> None:
+    """Why nobody opened: clients do not say. `SettingsInvalid` where waiting does not help."""
+    wanted = {name: value for name, value in connection.items() if name != "bootstrap_servers"}
+    for broker in fleet.brokers:
+        host, _, port = broker.rpartition(":")
+        try:
+            opened: Any = await create_conn(host.strip("[]"), int(port), **wanted)
+        except (ssl.SSLError, ssl.CertificateError) as error:
+            told = (
+                f"queue.ca_file: the certificate of {broker} is not trusted "
+                f"({type(error).__name__}); name who signed it, or write kafka:// where there is "
+                "no TLS"
+            )
+            raise SettingsInvalid([told]) from None
+        except _STRANGER as error:
+            told = (
+                f"queue.sasl: the brokers do not know us ({type(error).__name__}); look at the "
+                "mechanism, at the variables with name and password, and at kafka:// or "
+                "kafka+tls://"
+            )
+            raise SettingsInvalid([told]) from None
+        except (KafkaError, OSError, TimeoutError):
+            continue
+        opened.close()
 
 
 async def _looked_at(admin: AIOKafkaAdminClient, fleet: Fleet) -> Sequence[str]:

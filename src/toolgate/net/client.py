@@ -15,7 +15,7 @@ from toolgate.net.guard import Guard
 from toolgate.net.headers import Headers, head
 from toolgate.net.location import Location
 from toolgate.net.pool import MOST, Pool
-from toolgate.net.redirect import Request, onward
+from toolgate.net.redirect import Request, elsewhere, onward
 
 _TIMEOUT = 10.0
 
@@ -122,7 +122,7 @@ class HttpClient:
                 answer = await self._whole(asked, most, repeatable=repeatable)
             except NotSent as refused:
                 # The first address has had the request.
-                raise Lost(f"{shown(url)} leads elsewhere. {refused.message}") from None
+                raise Lost(elsewhere(url, refused.message)) from None
         return answer
 
     def stream(

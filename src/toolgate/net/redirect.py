@@ -38,7 +38,7 @@ def onward(asked: Request, status: int, headers: Mapping[str, str]) -> Request |
     except ValueError:
         raise Lost(f"{shown(asked.url)} leads to what is no address.") from None
     except NotAllowed as refused:
-        raise Lost(f"{shown(asked.url)} leads elsewhere. {refused.message}") from None
+        raise Lost(elsewhere(asked.url, refused.message)) from None
     if here.scheme == "https" and there.scheme != "https":
         raise Lost(f"{shown(asked.url)} leads from https to http, which is not followed.")
     method, body, kept = asked.method, asked.body, dict(asked.headers)
@@ -54,6 +54,12 @@ def onward(asked: Request, status: int, headers: Mapping[str, str]) -> Request |
         kept = {name: value for name, value in kept.items() if name.lower() in _HARMLESS}
         credentials = ()
     return Request(method, url, kept, body, credentials)
+
+
+def elsewhere(url: str, why: str) -> str:
+    """Why a request goes no further, though its first address has had it."""
+    told = why.replace("Nothing was sent.", "Nothing was sent there.")
+    return f"{shown(url)} was asked, and leads elsewhere. {told}"
 
 
 def _is_same(one: Location, other: Location) -> bool:

@@ -31,6 +31,7 @@ _REQUIRED = re.compile(r'("(?:[^"\\]|\\.)*") is a required property')
 _UNEXPECTED = re.compile(r"(?:Additional|Unevaluated) properties are not allowed \(")
 HIDDEN = "[secret]"
 UNTOLD = "this value does not fit (its schema marks it as a secret)"
+TEXT_WANTED = "; it is a text: write an object as JSON in a text"
 HOLDS = "this value does not fit (it holds a secret and is not shown)"
 
 
@@ -220,13 +221,26 @@ def _untold(
     for index, part in enumerate(parts):
         if part in hidden:
             # What follows are names inside the secret.
-            return "".join("/" + escaped(one) for one in parts[: index + 1]), UNTOLD
+            here = parts[: index + 1]
+            place = "".join("/" + escaped(one) for one in here)
+            return place, UNTOLD + _wanted(schema, args, here)
     if _is_missing(schema, message):
         return pointer, message
     holds = any(True for _ in _secrets(_value(args, pointer), hidden))
     # A message is cut to its length, and with it what it repeats.
     told = _UNEXPECTED.match(message) if holds else True
     return pointer, message if told and not any(text in message for text in texts) else HOLDS
+
+
+def _wanted(schema: bytes, args: Any, parts: Sequence[str]) -> str:
+    """Of a secret that is an object where a text is wanted, so much is told."""
+    node, value = orjson.loads(schema), args
+    for part in parts:
+        node = dict(_fields(node)).get("properties")
+        node = dict(_fields(node)).get(part)
+        value = dict(_fields(value)).get(part)
+    is_text = dict(_fields(node)).get("type") == "string"
+    return TEXT_WANTED if is_text and isinstance(value, (dict, list)) else ""
 
 
 def _secrets(value: object, hidden: frozenset[str]) -> Iterator[object]:

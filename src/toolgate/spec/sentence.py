@@ -18,9 +18,15 @@ def sentence(error: Any, document: Any) -> str:
     kind = error.kind
     if kind.name == "enum":
         return _one_of(message, error.instance, kind.options)
+    if kind.name == "type" and isinstance(error.instance, (dict, list)):
+        return message + _as_text(kind.types)
     if kind.name == "additionalProperties":
         return message + _known(error, document)
     return message
+
+
+def _as_text(types: list[str]) -> str:
+    return "; write it as JSON in a text" if types == ["string"] else ""
 
 
 def _one_of(message: str, given: Any, options: list[Any]) -> str:

@@ -76,8 +76,9 @@ def _claimed(connection: Connection, entry: Entry, terms: Terms) -> Begun | None
     found = _by_key(connection, entry) if entry.key else None
     now = now_ns(connection)
     if found is not None and not _is_waited_for(connection, found, entry):
-        if found.call_id == entry.call_id:
-            return _own(found, terms)
+        if found.call_id == entry.call_id and terms.again and _is_mine(found, terms):
+            return Begun(found, Action.RUN)
+        # Also the same id: a queued call can be brought twice.
         begun = submitted(
             found,
             entry,
@@ -130,10 +131,14 @@ def _inserted(connection: Connection, entry: Entry, terms: Terms, now: int) -> B
 
 def _own(found: Entry, terms: Terms) -> Begun:
     """The same id again: this very attempt, whose answer was lost, or a mistake."""
-    mine = found.owner == terms.owner.name and found.fence == 1
-    if terms.again and mine and found.state is State.STARTED:
+    if terms.again and _is_mine(found, terms):
         return Begun(found, Action.RUN)
     raise on_record_already(found)
+
+
+def _is_mine(found: Entry, terms: Terms) -> bool:
+    is_first = found.owner == terms.owner.name and found.fence == 1
+    return is_first and found.state is State.STARTED
 
 
 def on_record_already(entry: Entry) -> InvalidRequest:

@@ -1,6 +1,7 @@
 """Queued calls that no worker could run: to be looked at, and to be tried again."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -46,23 +47,12 @@ class TableDead:
 
         def work(connection: Connection) -> bool:
             now = now_ns(connection)
-            found = connection.execute(sa.select(*KEPT).where(which).with_for_update()).all()
+            found = connection.execute(sa.select(queue).where(which).with_for_update()).all()
             if not found:
                 return False
-            connection.execute(
-                queue.update()
-                .where(which)
-                .values(
-                    state="waiting",
-                    attempts=0,
-                    due_ns=0,
-                    ended_ns=0,
-                    output=b"",
-                    why="",
-                    told=0,
-                    expires_ns=now + self._expires_ns,
-                )
-            )
+            # Behind all others: those of its order have gone on without it, and one may be at work.
+            connection.execute(queue.delete().where(which))
+            connection.execute(queue.insert(), [_anew(found[0], now, self._expires_ns)])
             details = {"was": found[0].why}
             audit.note(
                 connection,
@@ -76,3 +66,27 @@ class TableDead:
             return True
 
         return await self._database.write(work, tenant=tenant)
+
+
+def _anew(row: Any, now: int, expires_ns: int) -> dict[str, Any]:
+    """As it was put, from now on; what an earlier attempt holds is worth nothing to it."""
+    return {
+        **{
+            column: getattr(row, column)
+            for column in (
+                "call_id",
+                "tenant_id",
+                "tool_name",
+                "agent_id",
+                "user_id",
+                "scope",
+                "order_key",
+                "message",
+                "fence",
+            )
+        },
+        "state": "waiting",
+        "queued_ns": now,
+        "expires_ns": now + expires_ns,
+        "output": b"",
+    }

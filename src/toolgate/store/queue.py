@@ -205,24 +205,26 @@ class TableQueue:
         return [None] * len(items)
 
     async def _end(self, ends: list[Ended]) -> Sequence[bool]:
-        def work(connection: Connection) -> set[str]:
+        def work(connection: Connection) -> list[bool]:
             now = now_ns(connection)
-            fences = {one.call_id: one.fence for one in ends}
             rows = connection.execute(
                 sa.select(queue.c.call_id, queue.c.fence)
-                .where(queue.c.call_id.in_(list(fences)), queue.c.state == "taken")
+                .where(queue.c.call_id.in_({one.call_id for one in ends}), queue.c.state == "taken")
                 .order_by(queue.c.id)
                 .with_for_update()
             )
-            own = {call_id for call_id, fence in rows if fences[call_id] == fence}
+            # One call can be in it twice: of an attempt that has lost it, and of the next.
+            held = {(call_id, fence) for call_id, fence in rows}
+            own = [(one.call_id, one.fence) in held for one in ends]
             told = self._told
-            values = [_ending(one, now, told) for one in ends if one.call_id in own]
+            values = [
+                _ending(one, now, told) for one, is_own in zip(ends, own, strict=True) if is_own
+            ]
             if values:
                 connection.execute(_END, values)
             return own
 
-        own = await self._database.write(work, tenant=HOUSE)
-        return [one.call_id in own for one in ends]
+        return await self._database.write(work, tenant=HOUSE)
 
 
 _END = (

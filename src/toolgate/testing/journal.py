@@ -160,8 +160,7 @@ class MemoryJournal:
         agreed = self._agreed(entry, now)
         found = self.at(entry.tenant, self.keys.get(key, "")) if entry.key else None
         if found is not None and not (agreed and agreed[0] == found.call_id):
-            if found.call_id == entry.call_id:
-                raise _on_record(entry)
+            # Also the same id: a queued call can be brought twice.
             begun = submitted(found, entry, owner=self.owner.name, may_start=may_start, **terms)
             if begun.action is not Action.FORGET:
                 self._park(found, begun.entry)

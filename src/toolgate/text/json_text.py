@@ -9,8 +9,9 @@ from typing import Any
 from toolgate.text.refusal import Path, Refusal
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+# A text without an end goes on to that of the document: it is not looked for from each quote anew.
 _TOKEN = re.compile(
-    r'(?P<key>"(?:[^"\\]|\\.)*")(?=\s*:)|"(?:[^"\\]|\\.)*"|[{}]|[-+.\w]+', re.DOTALL
+    r'(?P<key>"(?:[^"\\]|\\.)*+")(?=\s*+:)|"(?:[^"\\]|\\.)*+"?|[{}]|[-+.\w]++', re.DOTALL
 )
 _SEARCHED = 256 * 1024
 

@@ -14,7 +14,8 @@ from toolgate.upstreams.failures import AwayError
 
 _MOST = 256 * 1024
 _SECONDS = 10.0
-_PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"([^"]*)"|([^\s,"]+))')
+# A name is begun at its beginning alone, and nothing is tried twice: a server's words have no end.
+_PARAMETER = re.compile(r'(?<![A-Za-z_])([A-Za-z_]++)\s*+=\s*+(?:"([^"]*)"|([^\s,"]++))')
 Json = dict[str, Any]
 
 

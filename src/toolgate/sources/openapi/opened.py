@@ -17,7 +17,7 @@ _LIMITS = Limits(most=MAX_BYTES, values=2_000_000)
 # YAML takes them only in quotes, and its parser nowhere; they are in real documents by accident.
 _STRAY = re.compile("[\x7f-\x84\x86-\x9f]")
 # YAML allows these tabs, and its parser does not: on a line of blanks, and after a dash.
-_TABS = re.compile(r"^(?:[ \t]*\t[ \t]*$|([ ]*-)\t+)", re.MULTILINE)
+_TABS = re.compile(r"^(?:(?=[ ]*+\t)[ \t]++$|([ ]*+-)\t++)", re.MULTILINE)
 _VERSION = re.compile(r"(2\.0|3\.0|3\.1)(\.\d{1,3})?(-[A-Za-z0-9.]{1,20})?\Z")
 
 

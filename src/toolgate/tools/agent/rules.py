@@ -51,10 +51,13 @@ class Rules:
             for thing in await self._shelf.page(place, most=2 * MOST)
         ]
 
+    async def known(self, text: str) -> Rule | None:
+        """The one that says the same already."""
+        return next((one for one in await self.all() if _same(one.text, text)), None)
+
     async def add(self, rule: Rule) -> bool:
         """Whether it is new: what is a rule already does not become one twice."""
-        there = await self.all()
-        if any(_same(one.text, rule.text) for one in there):
+        if await self.known(rule.text) is not None:
             return False
         if await self._shelf.count(self._place) >= MOST:
             raise ToolError(

@@ -6,6 +6,7 @@ process is kept warm for one tenant; another tenant gets a new one.
 
 import contextlib
 import math
+import re
 from typing import TYPE_CHECKING, Any, cast
 
 from toolgate.errors import ToolError
@@ -26,6 +27,17 @@ _LARGEST = 100_000
 _ELSEWHERE = "Use code_execute for what needs all of Python."
 # Kinds of errors that say that something is not there, and not that the code is wrong.
 _LACKING = (NotImplementedError, ImportError, PermissionError)
+# How Monty shows what it cannot hand over, and how Python would.
+_PROXIES = (
+    (re.compile(r"MontyClassTypeProxy\(name='(\w+)', attributes=\{\}\)"), r"<class '\1'>"),
+    (re.compile(r"MontyClassTypeProxy\(name='(\w+)', attributes="), r"<class '\1'>("),
+    (re.compile(r"MontyClassProxy\(name='(\w+)', attributes=\{\}\)"), r"<\1 object>"),
+    (re.compile(r"MontyClassProxy\(name='(\w+)', attributes="), r"\1("),
+    (re.compile(r"MontyStdTypeProxy\(kind='(\w+)', name='([\w.]+)'\)"), r"<\1 \2>"),
+)
+# Which of a proxy's attributes says its kind, and the kind of one that has none.
+_NAMED_BY = {"MontyClassProxy": "name", "MontyStdTypeProxy": "kind"}
+_TYPES = {"MontyClassTypeProxy": "type"}
 
 
 class _Warm:
@@ -89,7 +101,7 @@ def evaluated(*, tenant: str, expression: str, variables: dict[str, Any]) -> dic
 
 def _told(value: Any, printed: str) -> dict[str, Any]:
     odd: set[str] = set()
-    shown = repr(value)
+    shown = _repr(value)
     told = {
         "value": _plain(value, odd, 0),
         "type": _kind(value),
@@ -104,10 +116,20 @@ def _told(value: Any, printed: str) -> dict[str, Any]:
     return told
 
 
+def _repr(value: Any) -> str:
+    """As Python would show it: what stands for a thing of the interpreter's is told as that."""
+    shown = repr(value)
+    if "Proxy(" in shown:
+        for proxy, own in _PROXIES:
+            shown = proxy.sub(own, shown)
+    return shown
+
+
 def _kind(value: Any) -> str:
     # A class of the code's own is told by its own name.
-    name = getattr(value, "name", None) if type(value).__name__ == "MontyClassProxy" else None
-    return name if isinstance(name, str) else type(value).__name__
+    proxy = type(value).__name__
+    name = getattr(value, _NAMED_BY.get(proxy, ""), _TYPES.get(proxy))
+    return name if isinstance(name, str) else proxy
 
 
 def _plain(value: Any, odd: set[str], depth: int) -> Any:

@@ -1,5 +1,6 @@
 """Where the JSON is in a text: in a code fence, in prose, or all of it."""
 
+import json
 import re
 from typing import Any
 
@@ -21,6 +22,7 @@ _SCALAR = re.compile(
 )
 _BETWEEN = re.compile(r"[\s,;]*+")
 _VALUES = 10_000
+_TOLD = 20
 
 
 def parsed(*, text: str, strict: bool) -> dict[str, Any]:
@@ -31,11 +33,36 @@ def parsed(*, text: str, strict: bool) -> dict[str, Any]:
         return {"value": _strictly(text), "valid": True, "mended": []}
     if not _LONG_NUMBER.search(text):
         try:
-            return {"value": orjson.loads(text), "valid": True, "mended": []}
+            value = orjson.loads(text)
         except orjson.JSONDecodeError:
             pass
+        else:
+            lost = [_told(text, one) for one in _twice(text)]
+            return {"value": value, "valid": not lost, "mended": lost}
     value, mends = _mended(text)
     return {"value": value, "valid": not mends, "mended": [_told(text, one) for one in mends]}
+
+
+def _twice(text: str) -> list[Mend]:
+    """Names that an object has more than once: all values but the last are lost."""
+    names: dict[str, None] = {}
+
+    def pairs(given: list[tuple[str, Any]]) -> None:
+        if len(given) > 1:
+            seen: set[str] = set()
+            names.update(dict.fromkeys(name for name, _ in given if name in seen or seen.add(name)))
+
+    try:
+        json.loads(text, object_pairs_hook=pairs, parse_float=str, parse_int=str)
+    except (ValueError, RecursionError):
+        return []
+    return [
+        Mend(
+            max(text.rfind(orjson.dumps(name).decode()), 0),
+            f"an object has {name[:80]!r} more than once; its last value was taken",
+        )
+        for name in list(names)[:_TOLD]
+    ]
 
 
 def _strictly(text: str) -> Any:

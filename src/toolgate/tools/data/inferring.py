@@ -12,6 +12,7 @@ _REAL = re.compile(
     r"[+-]?(0|[1-9][0-9]*)?\.[0-9]+([eE][+-]?[0-9]{1,3})?\Z"
     r"|[+-]?(0|[1-9][0-9]*)(\.[0-9]*)?[eE][+-]?[0-9]{1,3}\Z"
 )
+_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+\Z")
 _TRUTH = {"true": True, "false": False}
 _DIGITS = 17
 
@@ -26,6 +27,15 @@ def typed(cells: Sequence[str]) -> tuple[list[Any], str]:
         if all(map(fits, full)):
             return [read(one) if one else None for one in said], kind
     return [one or None for one in cells], "string"
+
+
+def has_commas(cells: Sequence[Any]) -> bool:
+    """Whether all are numbers as many people write them: 1,5."""
+    full = [one for one in cells if one]
+    return bool(full) and all(
+        isinstance(one, str) and (_COMMA.match(one.strip()) or _WHOLE.match(one.strip()))
+        for one in full
+    )
 
 
 def _is_whole(text: str) -> bool:

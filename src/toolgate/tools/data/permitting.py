@@ -30,7 +30,7 @@ _WRITES = {
     sqlite3.SQLITE_SAVEPOINT: "a savepoint",
 }
 _NEVER = {
-    sqlite3.SQLITE_ATTACH: "ATTACH and VACUUM INTO",
+    sqlite3.SQLITE_ATTACH: "ATTACH or VACUUM INTO",
     sqlite3.SQLITE_DETACH: "DETACH",
     sqlite3.SQLITE_PRAGMA: "PRAGMA",
     sqlite3.SQLITE_CREATE_VTABLE: "CREATE VIRTUAL TABLE",

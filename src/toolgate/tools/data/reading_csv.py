@@ -3,7 +3,7 @@
 from typing import Any
 
 from toolgate.errors import ToolError
-from toolgate.tools.data.inferring import typed
+from toolgate.tools.data.inferring import has_commas, typed
 from toolgate.tools.data.separating import rows_of
 
 _WIDEST = 1_000
@@ -31,6 +31,11 @@ def records(
     if types:
         for number, name in enumerate(names):
             cells[number], kinds[name] = typed(cells[number])
+            if kinds[name] == "string" and has_commas(cells[number]):
+                notes.append(
+                    f"Column {name} has numbers with a decimal comma, which stay text: replace the "
+                    "comma by a point to have numbers."
+                )
     found = [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
     answer = {
         "rows": found,

@@ -16,6 +16,10 @@ from toolgate.tools.means import Means
 # and at 0.06 scores were off by 2 to 8 hundredths.
 TEMPERATURE = 0.06
 _DIGITS = 4
+_BY_NAMES = (
+    "The labels are known by their names alone, by which about 6 of 10 texts are sorted right: "
+    "describe them in a few words, or give examples, before you rely on a score."
+)
 
 
 async def classify_text(
@@ -31,12 +35,14 @@ async def classify_text(
     scores = _softmax(_cosines(vectors[0], vectors[1:], wanted))
     best = sorted(zip(scores, wanted, strict=True), key=lambda one: -one[0])
     told = [{"label": label.name, "score": round(score, _DIGITS)} for score, label in best]
-    return {
+    is_told = any(label.is_described for label in wanted)
+    answer: dict[str, Any] = {
         **told[0],
         "scores": told,
         "model": made.model,
-        "calibrated": is_measured(made.model),
+        "calibrated": is_told and is_measured(made.model),
     }
+    return answer if is_told else {**answer, "note": _BY_NAMES}
 
 
 def _cosines(

@@ -16,6 +16,8 @@ class Label(msgspec.Struct, frozen=True):
 
     name: str
     sentences: tuple[str, ...]
+    # Whether anything is said of it beside its name.
+    is_described: bool = False
 
 
 def labels_of(given: Sequence[Any]) -> list[Label]:
@@ -34,4 +36,4 @@ def _label(given: dict[str, Any]) -> Label:
     words = _JOINED.sub(" ", name)
     first = f"{words}: {about}" if about else words
     examples = [one for one in given.get("examples", ()) if one.strip()]
-    return Label(name, (first, *examples))
+    return Label(name, (first, *examples), is_described=bool(about or examples))

@@ -52,6 +52,10 @@ async def similarity_search(
     }
     if index:
         told |= {"index": index, "kept": len(given), "removed": removed}
+        if query and not compared:
+            told["note"] = (
+                f"The index {index!r} holds nothing. Check its name, or give `items` to put in it."
+            )
     return told
 
 

@@ -13,7 +13,9 @@ _PLACES = 60
 
 
 def answer(value: Value) -> dict[str, Any]:
-    """`result` is a number or a truth; `text` is the value exactly where `exact` says so."""
+    """`result` is a number or a truth. Where `exact` says so, the value is known exactly: it is the
+    fraction, or the text where there is none.
+    """
     if isinstance(value, bool):
         return {"result": value, "text": str(value).lower(), "kind": "boolean", "exact": True}
     if isinstance(value, int):
@@ -23,7 +25,7 @@ def answer(value: Value) -> dict[str, Any]:
         found = value or 0.0
         return {"result": found, "text": repr(found), "kind": "real", "exact": False}
     text, is_exact = _decimal(value)
-    found = {"result": _number(value), "text": text, "kind": "rational", "exact": is_exact}
+    found = {"result": _number(value), "text": text, "kind": "rational", "exact": True}
     fraction = f"{value.numerator}/{value.denominator}"
     # A long one says nothing that the decimals do not.
     return found if is_exact and len(fraction) > _DIGITS else {**found, "fraction": fraction}

@@ -17,7 +17,14 @@ from toolgate.tools.math.tree import (
     Step,
     Unary,
 )
-from toolgate.tools.math.vocabulary import ALIASES, FUNCTIONS, KEYWORDS, LISTS, suggestion
+from toolgate.tools.math.vocabulary import (
+    ALIASES,
+    ELSEWHERE,
+    FUNCTIONS,
+    KEYWORDS,
+    LISTS,
+    suggestion,
+)
 
 DEEPEST = 50
 NODES = 500
@@ -201,6 +208,8 @@ class Parser:
         arity = FUNCTIONS.get(function)
         if arity is None:
             hint = suggestion(word.text, [*FUNCTIONS, *ALIASES])
+            if word.text in ELSEWHERE:
+                hint = " The tool statistics computes that."
             raise wrong(
                 word.at,
                 f'"{word.text}" is not a function here.{hint or " For a product write *."}',

@@ -30,6 +30,22 @@ _SIGNS = {
     "≥": ">=",
     "≠": "!=",
 }
+# What people write by hand, and how it is written here.
+_INSTEAD = {
+    "√": "sqrt(x)",
+    "∛": "cbrt(x)",
+    "°": "radians(x): sin(radians(30))",
+    "²": "^2",
+    "³": "^3",
+    "½": "1/2",
+    "¼": "1/4",
+    "¾": "3/4",
+    "∑": "sum(a, b, c)",
+    "∏": "prod(a, b, c)",
+    "±": "each of the two by itself",
+    "€": "the number alone",
+    "$": "the number alone",
+}
 _NAMES = {"π": "pi", "τ": "tau", "φ": "phi"}
 
 
@@ -102,4 +118,8 @@ def _unreadable(sign: str) -> str:
         return "a dot belongs to a number; nothing has attributes or methods here."
     if sign in "{}":
         return f'"{sign}" has no meaning here; group with ( and ).'
-    return f"{sign!a} has no meaning in an expression."
+    # What cannot be seen is told by its number.
+    shown = f'"{sign}"' if sign.isprintable() else ascii(sign)
+    instead = _INSTEAD.get(sign)
+    hint = f" Write {instead}." if instead else ""
+    return f"{shown} has no meaning in an expression.{hint}"

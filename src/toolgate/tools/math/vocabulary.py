@@ -71,6 +71,13 @@ ALIASES = {
     "where": "if",
     "xor": "bitxor",
 }
+# What is said of many numbers is another tool's.
+ELSEWHERE = frozenset(
+    {
+        *("stdev", "std", "stddev", "sd", "pstdev", "variance", "var", "pvariance", "mode"),
+        *("percentile", "quantile", "quartile", "correlation", "corr", "skew", "kurtosis"),
+    }
+)
 # These take their arguments as a list too.
 LISTS = frozenset(name for name, arity in FUNCTIONS.items() if arity is _SOME)
 CONSTANTS = {

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -84,7 +85,7 @@ class Workers:
         self._memory = memory
         self._compiled = Compiled(kept)
         # Where workers without a sandbox keep theirs, while this process runs.
-        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._scratch = ""
         self._places = Places(_MOST, each=_MOST // 2, waiting=_WAITING)
         self._idle: list[_Worker] = []
         self._is_closed = False
@@ -112,8 +113,8 @@ class Workers:
         gone, self._idle = self._idle, []
         for worker in gone:
             await worker.running.end(0)
-        if self._scratch is not None:
-            self._scratch.cleanup()
+        if self._scratch:
+            await asyncio.to_thread(shutil.rmtree, self._scratch, ignore_errors=True)
 
     async def _answered(self, request: dict[str, Any], content: bytes, seconds: float) -> Parcel:
         module = request["function"].partition(":")[0]
@@ -181,9 +182,9 @@ class Workers:
         sandbox = await self._sandbox()
         with contextlib.suppress(ProviderUnavailable):
             return await sandbox.start(argv, _policy(self._memory))
-        if self._scratch is None:
-            self._scratch = tempfile.TemporaryDirectory(prefix="toolgate-")
-        return await started(argv, {**_NO_THREADS, "NUMBA_CACHE_DIR": self._scratch.name})
+        if not self._scratch:
+            self._scratch = tempfile.mkdtemp(prefix="toolgate-")
+        return await started(argv, {**_NO_THREADS, "NUMBA_CACHE_DIR": self._scratch})
 
 
 def _policy(memory: int) -> Policy:

@@ -23,6 +23,8 @@ LENGTHS = struct.Struct("!II")
 HOMES = ("toolgate.tools.", "toolgate.testing.")
 # JSON is read on the loop of whoever asked, where nothing else happens meanwhile.
 LARGEST = 4_000_000
+# Each list and each object takes as long as many letters.
+_MOST_PARTS = 250_000
 
 
 def main() -> None:
@@ -83,6 +85,11 @@ def _answered(request: Parcel) -> tuple[bytes, bytes]:
         return _told(
             refused=f"The result has {len(raw):,} bytes, and may have {LARGEST:,}. Ask for less: "
             "a part of it, fewer rows, or fewer fields."
+        )
+    if raw.count(b"{") + raw.count(b"[") > _MOST_PARTS:
+        return _told(
+            refused=f"The result has more than {_MOST_PARTS:,} lists and objects. Ask for less: a "
+            "part of it, or fewer rows."
         )
     return raw, content
 

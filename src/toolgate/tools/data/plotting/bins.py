@@ -43,7 +43,8 @@ def bins_of(values: Sequence[float], count: int | None, low: float, high: float)
 def text_of(bins: Sequence[Bin], width: int, title: str, *, is_whole: bool) -> str:
     """One line for each, with a bar as long as its count; whole numbers can have one each."""
     step = bins[0].high - bins[0].low
-    edges = labels([one.low for one in bins] + [bins[-1].high], _told(step))
+    ends = [one.low for one in bins] + [bins[-1].high]
+    edges = labels(ends, _exactly(ends, _told(step)))
     edge = max(map(len, edges))
     most = max(one.count for one in bins) or 1
     is_single = is_whole and step == 1.0
@@ -63,6 +64,14 @@ def _bar(part: float, width: int) -> str:
     if part > 0 and eighths == 0:
         eighths = 1
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def _exactly(ends: Sequence[float], step: float) -> float:
+    """Finer where ranges begin between round numbers: 0.95, and not 0.9."""
+    for one in (step, step / 10, step / 100):
+        if all(math.isclose(end / one, round(end / one), abs_tol=1e-6) for end in ends):
+            return one
+    return step
 
 
 def _told(step: float) -> float:

@@ -1,0 +1,113 @@
+"""Queued calls that are dead, and ends that others are told of: in memory and over every store."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.queue.stand import KINDS, LONG, OVER, Stand, ended, item, names, stood
+from toolgate.queue.queue import Stage
+from toolgate.queue.shipping import Poison
+
+pytestmark = pytest.mark.req("P6")
+
+
+@pytest.fixture(params=KINDS)
+async def stand(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Stand]:
+    """An empty queue."""
+    async with stood(request, tmp_path) as found:
+        yield found
+
+
+async def died(stand: Stand, name: str, tenant: str = "acme", order: str = "") -> None:
+    await stand.queue.put(item(name, tenant, order=order))
+    (held,) = await stand.queue.claim([name], LONG)
+    assert await stand.queue.end(ended(held, b"{}", f"{name} is broken"))
+
+
+async def test_the_dead_are_shown_newest_first_and_by_tenant(stand: Stand) -> None:
+    for number in range(4):
+        await died(stand, f"c{number}", ("acme", "globex")[number % 2])
+    found = await stand.dead.page("")
+    assert [one.call_id for one in found] == ["c3", "c2", "c1", "c0"]
+    assert {(one.stage, one.why) for one in found[:1]} == {(Stage.DEAD, "c3 is broken")}
+    assert [one.call_id for one in await stand.dead.page("acme")] == ["c2", "c0"]
+    assert [one.call_id for one in await stand.dead.page("", before="c3", most=1)] == ["c2"]
+    assert (await stand.queue.depth()).dead == 4
+
+
+async def test_one_that_is_dead_is_tried_again_as_if_for_the_first_time(stand: Stand) -> None:
+    await died(stand, "a")
+    before = await stand.queue.find("acme", "a")
+    assert not await stand.dead.again("globex", "a", who="ann", why="")
+    assert await stand.dead.again("acme", "a", who="ann", why="it is mended")
+    assert not await stand.dead.again("acme", "a", who="ann", why="twice")
+    after = await stand.queue.find("acme", "a")
+    assert before is not None
+    assert after is not None
+    assert (after.stage, after.attempts, after.ended_ns, after.why) == (Stage.WAITING, 0, 0, "")
+    # It has not waited for all the time that it was dead.
+    assert after.queued_ns >= before.ended_ns
+    (held,) = await stand.queue.take(10, LONG)
+    # Whoever held it when it died holds nothing now.
+    assert (held.attempts, held.fence, held.late) == (1, 2, False)
+    assert held.message == b"asked a"
+    assert await stand.queue.end(ended(held))
+    assert list(await stand.shipping.untold(10, after=0)) != []
+
+
+async def test_one_that_is_tried_again_does_not_run_beside_others_of_its_order(
+    stand: Stand,
+) -> None:
+    await died(stand, "a1", order="a")
+    await stand.queue.put(item("a2", order="a"))
+    await stand.queue.put(item("a3", order="a"))
+    (held,) = await stand.queue.take(10, LONG)
+    assert held.call_id == "a2"
+    assert await stand.dead.again("acme", "a1", who="ann", why="")
+    assert list(await stand.queue.take(10, LONG)) == []
+    assert list(await stand.queue.claim(["a1"], LONG)) == []
+    done: list[str] = []
+    while held.call_id != "a1":
+        assert await stand.queue.end(ended(held))
+        (held,) = await stand.queue.take(10, LONG)
+        done.append(held.call_id)
+    assert done == ["a3", "a1"]
+
+
+async def test_what_is_no_call_is_dead_once_and_cannot_be_tried_again(stand: Stand) -> None:
+    poison = Poison(place="requests/0/7", content=b"{no json", why="it cannot be read")
+    await stand.shipping.bury([poison])
+    await stand.shipping.bury([poison])
+    (found,) = await stand.dead.page("")
+    assert (found.call_id, found.tenant, found.why) == ("requests/0/7", "", "it cannot be read")
+    assert await stand.queue.waiting() == {}
+    (untold,) = await stand.shipping.untold(10, after=0)
+    assert (untold.stage, untold.message, untold.output) == (Stage.DEAD, b"{no json", b"")
+
+
+async def test_what_another_system_sends_is_taken_in_once(stand: Stand) -> None:
+    await stand.shipping.adopt([item("a"), item("b")])
+    (held,) = await stand.queue.claim(["a"], LONG)
+    await stand.shipping.adopt([item("a", "globex"), item("c")])
+    assert names(await stand.queue.take(10, LONG)) == ["b", "c"]
+    assert await stand.queue.end(ended(held))
+
+
+async def test_ends_are_told_until_somebody_has_told_them(stand: Stand) -> None:
+    for name in ("a", "b"):
+        await stand.queue.put(item(name))
+    first, second = await stand.queue.take(2, LONG)
+    assert list(await stand.shipping.untold(10, after=0)) == []
+    # What is not over is not told of.
+    await stand.shipping.told(["b"])
+    assert await stand.queue.end(ended(first, b"one"))
+    assert await stand.queue.end(ended(second, b"two"))
+    assert list(await stand.shipping.untold(10, after=LONG)) == []
+    found = await stand.shipping.untold(10, after=OVER)
+    assert [(one.call_id, one.output, one.message) for one in found] == [
+        ("a", b"one", b""),
+        ("b", b"two", b""),
+    ]
+    await stand.shipping.told(["a"])
+    assert [one.call_id for one in await stand.shipping.untold(10, after=OVER)] == ["b"]
