@@ -19,7 +19,7 @@ def connect(settings: Settings, url: str = "") -> Database:
     """The database that the settings name, or one beside it."""
     url = url or settings.store.url
     if not url.startswith(_FILE):
-        return _postgres(url)
+        return _postgres(url, settings.store.connections)
     path = url.removeprefix(_FILE)
     return Sqlite(None if path == ":memory:" else settings.path(path))
 
@@ -70,11 +70,11 @@ async def row_security(settings: Settings, database: Database) -> tuple[bool, st
     return True, f"row security is in force{f', but {more}' if more else ''}"
 
 
-def _postgres(url: str) -> Database:
+def _postgres(url: str, connections: int) -> Database:
     try:
         from toolgate.store.postgres import Postgres  # noqa: PLC0415  its driver is an extra
     except ImportError:
         raise SettingsInvalid(
             ["store.url: PostgreSQL needs its driver: make install EXTRAS=postgres"]
         ) from None
-    return Postgres(url)
+    return Postgres(url, connections)

@@ -17,6 +17,8 @@ from aiokafka.errors import KafkaError
 from tests.queue.yard import Yard
 
 _EVERY = 0.5
+# Where a description of a group names them.
+_MEMBERS = 5
 
 
 class Partitions:
@@ -69,8 +71,8 @@ class Partitions:
     async def _look(self) -> None:
         committed = await self._admin.list_consumer_group_offsets(self._group)
         ends = await self._consumer.end_offsets(self._places)
-        (group,) = await self._admin.describe_consumer_groups([self._group])
-        self.members = max(self.members, len(group.groups[0][5]))
+        described: Any = await self._admin.describe_consumer_groups([self._group])
+        self.members = max(self.members, len(described[0].groups[0][_MEMBERS]))
         now = time.monotonic()
         for place in self._places:
             found = committed.get(place)

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
+from mcp.types import ImageContent, TextContent
 
 from tests.mcp.house import MODES, House
 from toolgate import tool
@@ -59,7 +60,8 @@ async def test_a_picture_is_one_and_its_bytes_stand_in_no_text(house: House, mod
     async with house.client(mode) as client:
         found = await client.call_tool("draw", {})
     said, *shown = found.content
-    assert [(one.type, one.mime_type, one.data) for one in shown] == [("image", "image/png", PNG)]
+    assert isinstance(said, TextContent)
+    assert shown == [ImageContent(type="image", data=PNG, mime_type="image/png")]
     told = orjson.loads(said.text)
     assert (told["stdout"], "content" in told["files"][0]) == ("done", False)
     assert told["files"][1:] == draw()["files"][1:]

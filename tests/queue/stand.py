@@ -1,4 +1,4 @@
-"""Queued calls from all their sides: as workers see them, as brokers do, and those that are dead."""
+"""Queued calls from all sides: as workers see them, as brokers do, and those that are dead."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -27,9 +27,15 @@ def test_a_root_with_a_virtual_environment_in_it_shows_both(tmp_path: Path, how:
     home = _environment(tmp_path)
     parts = (str(home / "lib"), str(home / "lib64"))
     agreed = dict.fromkeys(parts, str(home / "lib"))
-    roots = {"readable": (*parts, *([str(tmp_path)] if how == "readable" else []))}
-    roots |= {"writable": (str(tmp_path),)} if how == "writable" else {}
-    found = _given(Policy(agreed=agreed, system=False, **roots))
+    around = (str(tmp_path),)
+    found = _given(
+        Policy(
+            readable=(*parts, *around) if how == "readable" else parts,
+            writable=around if how == "writable" else (),
+            agreed=agreed,
+            system=False,
+        )
+    )
     # Nothing can be mounted on the link, and what it leads to is there and cannot be written.
     assert str(home / "lib64") not in found
     assert found[str(home / "lib")] == (Shown.READ, str(home / "lib"))

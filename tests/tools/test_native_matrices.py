@@ -25,8 +25,10 @@ def matrices(draw: st.DrawFn, *, square: bool = False) -> list[list[float]]:
 
 
 def plain(listed: Any) -> Any:
-    """Complex numbers of `{re, im}`."""
-    return np.array([complex(one["re"], one["im"]) for one in listed])
+    """Complex numbers of `{re, im}`, and real ones as they are."""
+    return np.array(
+        [one if type(one) is float else complex(one["re"], one["im"]) for one in listed]
+    )
 
 
 @settings(max_examples=60)

@@ -44,6 +44,10 @@ class Plugins(Protocol):
         """Every plugin, live or not, by name."""
         ...
 
+    def left(self) -> list[str]:
+        """Those that are not live here, though some version of them was agreed to."""
+        ...
+
     async def shown(self, name: str) -> dict[str, Any]:
         """One plugin as it is: its tools, and what of it waits, with what is different."""
         ...
@@ -65,6 +69,10 @@ class NoPlugins:
     """A house that was put together without."""
 
     def rows(self) -> list[dict[str, Any]]:
+        """None."""
+        return []
+
+    def left(self) -> list[str]:
         """None."""
         return []
 

@@ -124,9 +124,10 @@ def _told(schema: Schema, found: Mapping[str, Any], where: str) -> str:
         said = properties[name]
         fields = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
         wanted = {key: value for key, value in fields.items() if key not in _ASIDE}
-        given = _KINDS.get(type(found.get(name)), "what is set")
+        given = _KINDS.get(type(cast("object", found.get(name))), "what is set")
         return f"{name}: {given} does not fit {orjson.dumps(wanted).decode()[:_MOST_TOLD]}"
-    missing = [one for one in document.get("required", []) if one not in found]
+    required = cast("list[str]", document.get("required", []))
+    missing = [one for one in required if one not in found]
     unknown = [one for one in found if one not in properties]
     told = [f"{', '.join(missing)} is required and not set"] if missing else []
     if unknown:

@@ -56,6 +56,12 @@ class Store(Part):
         default="sqlite:///.toolgate/toolgate.db",
         description="`sqlite:///PATH` or `postgresql://…`; one with a password by environment.",
     )
+    connections: int = Field(
+        default=24,
+        ge=6,
+        le=1_000,
+        description="The most connections of one process to PostgreSQL; a server has 100 for all.",
+    )
     migrate_url: Annotated[str, AfterValidator(owner_url)] = Field(
         default="",
         description="The same database for the owner of its tables, who makes and upgrades them; "

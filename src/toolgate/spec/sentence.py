@@ -49,7 +49,7 @@ def _known(error: Any, document: Any) -> str:
     for part in error.schema_path[:-1]:
         if isinstance(node, dict):
             node = cast("dict[Any, Any]", node).get(part)
-        elif isinstance(node, list) and isinstance(part, int) and part < len(node):
+        elif isinstance(node, list) and isinstance(part, int):
             node = cast("list[Any]", node)[part]
         else:
             return ""

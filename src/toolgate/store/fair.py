@@ -32,6 +32,24 @@ _TENANTS = sa.text(
     SELECT tenant FROM found WHERE tenant IS NOT NULL LIMIT {_MOST_TENANTS}
     """  # noqa: S608  no value stands in it
 )
+# Built once: to build one takes longer than to run it.
+_HELD = (
+    sa.select(queue.c.tenant_id, sa.func.count().label("many"))
+    .where(queue.c.state.in_(("sent", "taken")))
+    .group_by(queue.c.tenant_id)
+)
+_FIRST = (
+    sa.select(queue.c.id)
+    .where(
+        queue.c.state == "waiting",
+        queue.c.tenant_id == sa.bindparam("tenant"),
+        queue.c.due_ns <= sa.bindparam("moment"),
+        is_first,
+    )
+    .order_by(queue.c.id)
+    .limit(sa.bindparam("most", type_=sa.Integer))
+    .with_for_update(skip_locked=True, of=queue)
+)
 
 
 class Fair:
@@ -74,27 +92,10 @@ class Fair:
 
 
 def _held(connection: Connection) -> Mapping[str, int]:
-    rows = connection.execute(
-        sa.select(queue.c.tenant_id, sa.func.count().label("many"))
-        .where(queue.c.state.in_(("sent", "taken")))
-        .group_by(queue.c.tenant_id)
-    )
-    return {row.tenant_id: row.many for row in rows}
+    return {row.tenant_id: row.many for row in connection.execute(_HELD)}
 
 
 def _first(connection: Connection, tenant: str, most: int, now_ns: int) -> list[int]:
     """On PostgreSQL, what another node is taking is left to it."""
-    return list(
-        connection.execute(
-            sa.select(queue.c.id)
-            .where(
-                queue.c.state == "waiting",
-                queue.c.tenant_id == tenant,
-                queue.c.due_ns <= now_ns,
-                is_first,
-            )
-            .order_by(queue.c.id)
-            .limit(most)
-            .with_for_update(skip_locked=True, of=queue)
-        ).scalars()
-    )
+    values = {"tenant": tenant, "moment": now_ns, "most": most}
+    return list(connection.execute(_FIRST, values).scalars())

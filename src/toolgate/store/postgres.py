@@ -28,10 +28,7 @@ on_postgres()
 _COMMAND_SECONDS = 30.0
 _CONNECT_SECONDS = 10
 _GOODBYE_SECONDS = 1.0
-_CONNECTIONS = 10
-_MORE_CONNECTIONS = 2
-_READ_LINES = 4
-_WRITE_LINES = 8
+_CONNECTIONS = 24
 _WAIT_SECONDS = 30
 # The server took the whole transaction back, because of others.
 _TAKEN_BACK = frozenset({"40001", "40P01"})
@@ -52,17 +49,21 @@ _AWAY = (
 class Postgres:
     """A database on a server."""
 
-    def __init__(self, url: str) -> None:
-        """`url` is `postgresql://user:password@host:port/name`, with libpq's options."""
+    def __init__(self, url: str, connections: int = _CONNECTIONS) -> None:
+        """`url` is `postgresql://user:password@host:port/name`, with libpq's options.
+
+        Of the connections, which are opened when they are needed, most are for one statement each.
+        """
         self._closed = False
+        reads, writes = connections // 6, connections // 3
         self._opening = Opening(lambda: _connected(url))
-        self._lines = Lines(self._opening, _READ_LINES)
-        self._writes = Lines(self._opening, _WRITE_LINES)
+        self._lines = Lines(self._opening, reads)
+        self._writes = Lines(self._opening, writes)
         self._engine = create_async_engine(
             "postgresql+asyncpg://",
             async_creator=self._opening,
-            pool_size=_CONNECTIONS,
-            max_overflow=_MORE_CONNECTIONS,
+            pool_size=connections - reads - writes,
+            max_overflow=0,
             pool_timeout=_WAIT_SECONDS,
             pool_pre_ping=True,
         )

@@ -79,7 +79,7 @@ class TableQueue:
         def work(connection: Connection) -> list[Taken]:
             now = now_ns(connection)
             found = self._fair.pick(connection, most, now)
-            return _taken(connection, queue.c.id.in_(found), now, lease) if found else []
+            return _taken(connection, _TAKE, {"these": found}, lease) if found else []
 
         return await self._database.write(work, tenant=HOUSE)
 
@@ -87,13 +87,7 @@ class TableQueue:
         """What nobody has, or had for longer than its lease."""
 
         def work(connection: Connection) -> list[Taken]:
-            now = now_ns(connection)
-            is_free = sa.or_(
-                queue.c.state == "sent",
-                sa.and_(queue.c.state.in_(("waiting", "taken")), queue.c.due_ns <= now),
-            )
-            which = sa.and_(queue.c.call_id.in_(list(call_ids)), is_free, is_first)
-            return _taken(connection, which, now, lease)
+            return _taken(connection, _CLAIM, {"these": list(call_ids)}, lease)
 
         return await self._database.write(work, tenant=HOUSE) if call_ids else []
 
@@ -253,20 +247,37 @@ def _ending(ended: Ended, now: int, told: int) -> dict[str, Any]:
     }
 
 
+# Built once: to build one takes longer than to run it.
+_THESE: sa.BindParameter[Any] = sa.bindparam("these", expanding=True)
+_OWNED = (
+    queue.update()
+    .values(
+        state="taken",
+        attempts=queue.c.attempts + 1,
+        fence=queue.c.fence + 1,
+        due_ns=sa.bindparam("until"),
+    )
+    .returning(*_TAKEN)
+)
+_TAKE = _OWNED.where(queue.c.id.in_(_THESE))
+_CLAIM = _OWNED.where(
+    queue.c.call_id.in_(_THESE),
+    sa.or_(
+        queue.c.state == "sent",
+        sa.and_(queue.c.state.in_(("waiting", "taken")), queue.c.due_ns <= sa.bindparam("moment")),
+    ),
+    is_first,
+)
+
+
 def _taken(
-    connection: Connection, which: sa.ColumnElement[bool], now: int, lease: float
+    connection: Connection, statement: sa.Executable, values: dict[str, Any], lease: float
 ) -> list[Taken]:
-    rows = connection.execute(
-        queue.update()
-        .where(which)
-        .values(
-            state="taken",
-            attempts=queue.c.attempts + 1,
-            fence=queue.c.fence + 1,
-            due_ns=now + round(lease * 1e9),
-        )
-        .returning(*_TAKEN)
-    ).all()
+    now = now_ns(connection)
+    given = {**values, "until": now + round(lease * 1e9)}
+    if statement is _CLAIM:
+        given["moment"] = now
+    rows = connection.execute(statement, given).all()
     return [_as_taken(row, now) for row in sorted(rows, key=lambda row: row.id)]
 
 

@@ -1,6 +1,7 @@
 """Queued calls in a table, as far as a broker carries them."""
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -23,6 +24,17 @@ _SENT = (
     queue.c.tenant_id,
     queue.c.order_key,
     queue.c.message,
+)
+_moment: sa.BindParameter[int] = sa.bindparam("moment", type_=sa.BigInteger)
+_least: sa.BindParameter[int] = sa.bindparam("least", type_=sa.BigInteger)
+_these: sa.BindParameter[Any] = sa.bindparam("these", expanding=True)
+_age = _moment - queue.c.queued_ns
+# Built once: to build one takes longer than to run it.
+_SEND = (
+    queue.update()
+    .where(queue.c.id.in_(_these))
+    .values(state="sent", due_ns=_moment + sa.case((_age > _least, _age), else_=_least))
+    .returning(*_SENT)
 )
 # What cannot be read is kept to be looked at, not to be sent on.
 _MOST_KEPT = 10_000
@@ -49,13 +61,8 @@ class TableShipping:
             found = self._fair.pick(connection, most, now, window=window)
             if not found:
                 return []
-            age, least = now - queue.c.queued_ns, round(again * 1e9)
-            rows = connection.execute(
-                queue.update()
-                .where(queue.c.id.in_(found))
-                .values(state="sent", due_ns=now + sa.case((age > least, age), else_=least))
-                .returning(*_SENT)
-            ).all()
+            values = {"these": found, "moment": now, "least": round(again * 1e9)}
+            rows = connection.execute(_SEND, values).all()
             return [
                 Parcel(
                     call_id=row.call_id,

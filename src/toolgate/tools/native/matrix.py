@@ -94,8 +94,10 @@ def told(found: Any) -> Any:
     return (found + 0.0).tolist()
 
 
-def told_complex(found: Any) -> list[dict[str, float]]:
-    """Each as `{re, im}`."""
+def told_complex(found: Any) -> list[Any]:
+    """Plain numbers where all are real, else each as `{re, im}`."""
+    if not found.imag.any():
+        return told(found.real)
     real, imaginary = told(found.real), told(found.imag)
     return [{"re": one, "im": two} for one, two in zip(real, imaginary, strict=True)]
 

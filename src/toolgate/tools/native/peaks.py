@@ -8,7 +8,7 @@ Needs numpy and numba, so that only workers import this.
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -42,8 +42,8 @@ def unseen_peak(
 ) -> Any | None:
     """A place as high as counts where no chain has been, or nothing."""
     chance = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
-    spread = drawn.places.std(axis=0)
-    spread = np.where(spread > 0, spread, widths)
+    found: Any = drawn.places.std(axis=0)
+    spread = cast("Any", np.where(found > 0, found, widths))
     every = drawn.places[:: max(1, len(drawn.places) // _MOST_DRAWS)]
     unit, middle = np.maximum(widths, spread), drawn.places.mean(axis=0)
     for reach in _REACHES:
@@ -58,9 +58,14 @@ def unseen_peak(
                 place, taken = climb(place, np.diag(unit * scale), _COUNT, chance)
                 # Steps grow while they help.
                 scale *= 2.0 if taken > _WELL else 0.5
-                if scale < _STANDING or (np.abs(place - middle) < spread).all():
+                if scale < _STANDING or _away(place - middle, spread).max() < 1.0:
                     break
-            is_apart = (np.abs(every - place) / spread).max(axis=1).min() > _NEAR
-            if is_apart and height(place) >= drawn.best - _LOW:
+            nearest = _away(every - place, spread).max(axis=1).min()
+            if nearest > _NEAR and height(place) >= drawn.best - _LOW:
                 return place
     return None
+
+
+def _away(difference: Any, spread: Any) -> Any:
+    """In spreads, for each variable."""
+    return np.abs(difference) / spread
