@@ -55,7 +55,7 @@ REQUIREMENTS: dict[str, tuple[Built, str]] = {
     "P3": (WHOLE, "MCP client, both revisions, stdio and HTTP: tools, resources, prompts; healed"),
     "P4": (WHOLE, "shell commands that cannot be injected, in a sandbox"),
     "P5": (WHOLE, "Composio: the real SDK, actions as tools, accounts by tenant and user"),
-    "P6": (NOT_YET, "queue"),
+    "P6": (WHOLE, "queued calls by workers, from the store or over Kafka; once by the ledger"),
     "P7": (WHOLE, "custom providers by program, entry point and setting, with their suite"),
     "V1": (WHOLE, "MCP server, both revisions, over HTTP and standard input"),
     "V2": (WHOLE, "REST with its description, library here and on a server"),

@@ -13,7 +13,7 @@ import pytest
 from tests.tools.means import means
 from toolgate import Toolgate, configuration
 from toolgate.errors import SettingsInvalid, ToolError
-from toolgate.premises import Premises, premises
+from toolgate.premises import Premises, cache_of, premises
 from toolgate.settings import tree
 from toolgate.settings.settings import SECTIONS, Settings
 from toolgate.tools.system.replacing import replace, version
@@ -250,3 +250,16 @@ def test_a_second_name_in_an_environment_does_not_make_a_write_slow(tmp_path: Pa
         rooted(settings, found).read("c.json")
     open_house = msgspec.structs.replace(found, unseen=())
     assert rooted(settings, open_house).read("c.json") == b"a key"
+
+
+def test_what_is_run_again_is_kept_where_no_tool_reaches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    beside = Settings(root=tmp_path)
+    assert cache_of(beside) == tmp_path / ".toolgate"
+    far = {"url": "postgresql://localhost/x"}
+    elsewhere = Settings.model_validate({"root": tmp_path, "store": far})
+    assert cache_of(elsewhere) == tmp_path / "cache" / "toolgate"
+    reached = {"root": tmp_path, "store": far, "tools": {"roots": ["cache"]}}
+    assert cache_of(Settings.model_validate(reached)) is None

@@ -294,7 +294,7 @@ async def _assembled(
             stack,
         ),
         plugins=plugins.desk,
-        queue=Queues(queued.queue, queued.dead, queued.problem),
+        queue=Queues(queued.queue, queued.dead, queued.broker),
     )
     _at_work(house, stack)
     if tasks.scheduled:

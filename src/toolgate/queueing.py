@@ -1,6 +1,7 @@
 """The queue and who works at it, as the settings say."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,9 +45,11 @@ class Queueing(NamedTuple):
     # What runs tools that another system runs.
     provider: QueueProvider
 
-    def problem(self) -> str:
-        """Why the broker does not carry calls; nothing where all is well, or none is needed."""
-        return "" if self.carrier is None else self.carrier.problem
+    @property
+    def broker(self) -> Callable[[], str] | None:
+        """Why the broker does not carry calls, for whoever asks; `None` where there is none."""
+        carrier = self.carrier
+        return None if carrier is None else lambda: carrier.problem
 
 
 async def queueing(
@@ -89,10 +92,23 @@ def _carrier(
     try:
         from toolgate.brokers.carrier import Carrier  # noqa: PLC0415  its client is an extra
     except ImportError:
-        raise SettingsInvalid(
-            ["queue.url: Kafka needs its client: make install EXTRAS=kafka"]
-        ) from None
+        raise _no_client() from None
     return Carrier(settings, secret, queue, shipping, answers, outside)
+
+
+async def examined(settings: Settings) -> Sequence[str]:
+    """What is wrong with the broker and its topics; nothing is made."""
+    try:
+        from toolgate.brokers.cluster import connection  # noqa: PLC0415  its client is an extra
+        from toolgate.brokers.topics import UnreachableError, check  # noqa: PLC0415  as above
+    except ImportError:
+        raise _no_client() from None
+    topics = settings.queue.topics.model_copy(update={"create": False})
+    fleet = settings.queue.model_copy(update={"topics": topics})
+    try:
+        return await check(connection(settings), fleet)
+    except UnreachableError as error:
+        return [str(error)]
 
 
 async def work(
@@ -129,6 +145,10 @@ async def work(
     if carrier is not None:
         # First of all: others get what nobody here has claimed.
         stack.push_async_callback(carrier.leave)
+
+
+def _no_client() -> SettingsInvalid:
+    return SettingsInvalid(["queue.url: Kafka needs its client: make install EXTRAS=kafka"])
 
 
 async def _counting(queue: TableQueue, crowd: Crowd) -> None:

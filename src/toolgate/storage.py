@@ -12,6 +12,10 @@ from toolgate.store.sqlite import Sqlite
 
 _log = logging.getLogger("toolgate.store")
 _FILE = "sqlite:///"
+_PLACES = (
+    "SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), "
+    "current_setting('max_connections')::int"
+)
 _NOT = "row security is not in force"
 
 
@@ -48,6 +52,16 @@ async def prepare(settings: Settings, database: Database) -> None:
         raise SettingsInvalid([f"store.row_security: {says}"])
     if says.startswith(_NOT):
         _log.warning("%s", says)
+
+
+async def places(settings: Settings) -> tuple[int, int]:
+    """How many connections PostgreSQL has open, and how many it takes at the most."""
+    database = connect(settings)
+    try:
+        [[used, most]] = await database.ask(_PLACES)
+        return int(used), int(most)
+    finally:
+        await database.close()
 
 
 async def upgrade(settings: Settings) -> None:

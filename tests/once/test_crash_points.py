@@ -25,9 +25,7 @@ BEGUN = ("CP4", "CP5", "CP6", "CP7")
 DONE = ("CP9",)
 # Points with tests of their own.
 UNDO = "once.test_crash_steps:test_killed_in_an_undo_the_next_goes_on_in_order_and_undoes_each_once"
-QUEUED = (
-    "queue.test_broken:test_killed_while_it_has_a_call_another_brings_it_to_its_end_once"
-)
+QUEUED = "queue.test_broken:test_killed_while_it_has_a_call_another_brings_it_to_its_end_once"
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "CP8": (
         "once.test_crash_steps:test_killed_before_events_are_sent_the_next_sends_each_of_them",

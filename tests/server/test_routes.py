@@ -35,6 +35,7 @@ def test_health_and_readiness_need_no_key(served: Served) -> None:
         "status": "ready",
         "unhealthy_sources": 0,
         "unhealthy_engines": [],
+        "parts": {"store": "ok", "rego": "ok"},
     }
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import typer
@@ -20,7 +21,8 @@ from toolgate.cli.despite import open_despite
 from toolgate.cli.examined import examined
 from toolgate.cli.far import KeyFile, Place, Url
 from toolgate.cli.finding import Finding, of_engine, of_plugin, of_server, of_sources
-from toolgate.cli.session import AGENT, TENANT, Config, Json, load
+from toolgate.cli.fleet import fleet
+from toolgate.cli.session import AGENT, TENANT, Config, Json, load, usage
 from toolgate.errors import CallRefused, ToolgateError
 from toolgate.settings.settings import Settings, Store
 from toolgate.storage import store_state
@@ -40,12 +42,21 @@ _LEFT_ALONE = {
 
 @app.command()
 def doctor(
-    config: Config = None, url: Url = "", key_file: KeyFile = None, json: Json = False
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    together: Annotated[
+        bool, typer.Option("--fleet", help="Also whether several machines can share it.")
+    ] = False,
+    json: Json = False,
 ) -> None:
     """Check every part and say what to do."""
     log.to_nobody()
     place = Place(config, url, key_file)
-    findings = asyncio.run(examined(place)) if place.is_far else list(_examined(config))
+    if place.is_far and together:
+        raise usage("--fleet looks at what the settings name: leave --url out.", json=json)
+    far = place.is_far
+    findings = asyncio.run(examined(place)) if far else list(_examined(config, together=together))
     if json:
         show.as_json([finding._asdict() for finding in findings])
     else:
@@ -56,7 +67,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _examined(config: Path | None) -> Iterator[Finding]:
+def _examined(config: Path | None, *, together: bool) -> Iterator[Finding]:
     new_enough = sys.version_info >= (3, 11)
     yield Finding("python", new_enough, f"{platform.python_version()}; 3.11 or later is needed")
     try:
@@ -65,7 +76,7 @@ def _examined(config: Path | None) -> Iterator[Finding]:
         yield Finding("settings", False, error.message)
         return
     try:
-        found = asyncio.run(_opened(settings))
+        found = asyncio.run(_opened(settings, together=together))
     except ToolgateError as error:
         found = [_failed(error)]
     if not any(finding.part == "settings" for finding in found):
@@ -78,7 +89,8 @@ def _failed(error: ToolgateError) -> Finding:
     return Finding(part, False, error.message)
 
 
-async def _opened(settings: Settings) -> list[Finding]:
+async def _opened(settings: Settings, *, together: bool) -> list[Finding]:
+    named = settings
     store = _LEFT_ALONE.get(await store_state(settings), "")
     if store:
         # All but the store can be looked at all the same.
@@ -106,6 +118,7 @@ async def _opened(settings: Settings) -> list[Finding]:
             *[finding async for finding in _engines(gate, settings) if finding.part not in broken],
             *([] if store else [Finding("keys", True, keys)]),
             *beside,
+            *(await fleet(gate, named) if together else []),
         ]
 
 

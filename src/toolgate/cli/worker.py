@@ -15,7 +15,7 @@ from toolgate.cli.health import Health, place
 from toolgate.cli.session import Config, Json, ending, load, warn_of_engines, warn_of_sources
 from toolgate.settings.settings import Settings
 
-app = typer.Typer(add_completion=False, help="Run queued calls.")
+app = typer.Typer(add_completion=False, help="Run queued calls, without doors.")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -32,7 +32,10 @@ def worker(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Run queued calls until told to end; what has begun comes to its end."""
+    """Run queued calls, without doors.
+
+    Until it is told to end; what has begun comes to its end.
+    """
     handler = log.to_stderr()
     with ending(json=json):
         settings = load(config)

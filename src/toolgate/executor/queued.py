@@ -19,8 +19,8 @@ from toolgate.spec.effect import Effect, Execution
 
 _log = logging.getLogger("toolgate.queue")
 # What it takes to be put into the queue, beside the time that it is waited for.
-_MARGIN = 1.0
-_MARGIN_NS = 1_000_000_000
+_MARGIN = 5.0
+_MARGIN_NS = 5_000_000_000
 _AT_ONCE = 500
 _AGAIN = 1.0
 

@@ -225,6 +225,10 @@ class Plugin:
             self._replace(await self._usable(meant, *self._offers(meant)))
         except Refused as error:
             return f"; it keeps its settings of before: {error}"
+        except Exception as error:
+            # As for a new version: it is wrong alone.
+            log.debug("plugin %s cannot take its settings", self.plugin, exc_info=error)
+            return f"; it keeps its settings of before ({type(error).__name__})"
         return ""
 
     def _read(self, setup: Setup) -> Version:

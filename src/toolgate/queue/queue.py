@@ -148,5 +148,5 @@ class Queues(NamedTuple):
 
     calls: Queue
     dead: Dead
-    # Why the broker does not carry them; nothing where all is well, or none is needed.
-    problem: Callable[[], str] = str
+    # Why the broker does not carry them, or nothing; `None` where the store carries them itself.
+    broker: Callable[[], str] | None = None

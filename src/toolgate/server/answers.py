@@ -43,6 +43,8 @@ class Ready(Shape, kw_only=True):
     status: Literal["ready", "degraded"]
     unhealthy_sources: int
     unhealthy_engines: list[str]
+    # By name, `ok` or `away`: the store, engines, what nodes share, the broker.
+    parts: dict[str, str]
 
 
 class Page(Shape, kw_only=True):

@@ -118,7 +118,9 @@ class Workers:
 
     async def _answered(self, request: dict[str, Any], content: bytes, seconds: float) -> Parcel:
         module = request["function"].partition(":")[0]
-        code = None if module not in LOOPS else await asyncio.to_thread(self._compiled.read, module)
+        code: bytes | None = None
+        if module in LOOPS and not any(module in one.has for one in self._idle):
+            code = await asyncio.to_thread(self._compiled.read, module)
         worker = await self._ready(module, code)
         is_whole = False
         try:
