@@ -16,7 +16,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
-from typing import Self
+from typing import Any, Self
+
+import asyncpg
 
 from tests.fleet.balancer import Balancer
 from tests.servers.kafka import Kafka
@@ -103,13 +105,24 @@ def _servers(stack: ExitStack) -> tuple[dict[str, str], dict[str, str]]:
     for server in servers:
         stack.enter_context(server)
     words = {
-        "STORE": postgres.dsn,
+        "STORE": asyncio.run(_database(postgres)),
         "REDIS": redis.url,
         "KAFKA": kafka.address,
         "OPA": opa.url,
         "SPICEDB": spicedb.address,
     }
     return words, {"SPICEDB_KEY": spicedb.token}
+
+
+async def _database(postgres: Postgres) -> str:
+    """One of its own, for a role that row security holds for."""
+    owner: Any = await asyncpg.connect(postgres.dsn)
+    try:
+        await owner.execute("CREATE ROLE fleet LOGIN")
+        await owner.execute("CREATE DATABASE fleet OWNER fleet")
+    finally:
+        await owner.close()
+    return f"postgresql://fleet@127.0.0.1:{postgres.port}/fleet"
 
 
 def _furnished(place: Path, words: Mapping[str, str]) -> Path:

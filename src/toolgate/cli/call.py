@@ -38,6 +38,7 @@ from toolgate.cli.whom import (
 from toolgate.errors import PermissionDenied, ToolNotFound
 from toolgate.executor.bare import bare
 from toolgate.server.admin.tools import unknown
+from toolgate.spec.schema import Schema
 from toolgate.spec.tool import ToolSpec
 
 _FAR = "Stopped. The server goes on with what has begun; what became of it: toolgate ledger list"
@@ -87,10 +88,12 @@ def call(
         _only_the_key(caller, json=json)
     begun: list[ToolSpec] = []
     alone: list[Any] = []
+    schemas: list[Schema | None] = []
 
     async def work(gate: Toolgate) -> Output:
         group = Turn(group=turn) if turn else None
         begun.extend(spec for spec in [gate.catalog.current.get(name)] if spec)
+        schemas.extend(spec.output_schema for spec in begun)
         try:
             output = await gate.call(
                 name,
@@ -122,7 +125,10 @@ def call(
             "wait_s": wait,
         }
         body = {field: value for field, value in asked.items() if value is not None}
-        return _output(await server.ask("POST", "call", body=body), alone)
+        output = _output(await server.ask("POST", "call", body=body), alone)
+        if output.ok and not json and picture.is_looked_at():
+            schemas.append(await picture.schema_there(server, name))
+        return output
 
     try:
         output = with_gate(place, work, far, json=json, works=True)
@@ -131,7 +137,7 @@ def call(
         raise interrupted(told, json=json) from None
     if json:
         show.as_json(alone[0] if alone else output.to_machine())
-    elif not (output.ok and picture.draw(output.data, begun[0] if begun else None, name)):
+    elif not (output.ok and schemas and picture.draw(output.data, schemas[0])):
         _tell(output, caller)
     if not output.ok:
         raise typer.Exit(1)

@@ -5,20 +5,20 @@ import sys
 from typing import Any, cast
 
 from toolgate.cli import show
+from toolgate.cli.far import Server
+from toolgate.errors import ToolgateError
 from toolgate.spec.drawn import SIXEL, drawn
 from toolgate.spec.schema import Schema
-from toolgate.spec.tool import ToolSpec
-from toolgate.tools.table import table
 
 # Nothing that a terminal could take for anything else: dots, colours, repeats, line ends.
 _SIXEL = re.compile(r"\x1bP[0-9;]*q[!-~\s]*\x1b\\\Z")
 
 
-def draw(data: Any, spec: ToolSpec | None, name: str) -> bool:
+def draw(data: Any, schema: Schema | None) -> bool:
     """Whether it was one, and somebody sits at a terminal: then it stands there."""
-    if not isinstance(data, dict) or not sys.stdout.isatty():
+    if not isinstance(data, dict) or not is_looked_at():
         return False
-    found = drawn(_schema(spec, name))
+    found = drawn(schema)
     fields = cast("dict[str, Any]", data)
     text = None if found is None else fields.get(found.field)
     if found is None or not isinstance(text, str):
@@ -34,9 +34,16 @@ def draw(data: Any, spec: ToolSpec | None, name: str) -> bool:
     return True
 
 
-def _schema(spec: ToolSpec | None, name: str) -> Schema | None:
-    """Of a server's tool only the result is here; its built-in tools are those of this version."""
-    if spec is not None:
-        return spec.output_schema
-    row = table().get(name)
-    return None if row is None else Schema.of(row.definition.get("output_schema") or {})
+def is_looked_at() -> bool:
+    """Whether what is printed comes to a screen."""
+    return sys.stdout.isatty()
+
+
+async def schema_there(server: Server, name: str) -> Schema | None:
+    """What a server says of a tool's results; nothing where it does not tell."""
+    try:
+        told = await server.ask("GET", "tools", name)
+        given = cast("dict[str, Any]", told).get("output_schema")
+        return None if given is None else Schema.of(given)
+    except (ToolgateError, ValueError, AttributeError):
+        return None
