@@ -17,6 +17,7 @@ from toolgate.settings.settings import Settings
 from toolgate.store.database import Database
 from toolgate.store.dead import TableDead
 from toolgate.store.queue import TableQueue
+from toolgate.store.queue_postgres import queue_at
 from toolgate.store.secret import house_secret
 from toolgate.store.shipping import TableShipping
 from toolgate.worker.local import Local
@@ -57,7 +58,7 @@ async def queueing(
 ) -> Queueing:
     """Where calls are queued, and where their answers come to."""
     fleet = settings.queue
-    queue, answers, outside = TableQueue(database, tells=bool(fleet.url)), Answers(), Answers()
+    queue, answers, outside = queue_at(database, tells=bool(fleet.url)), Answers(), Answers()
     stack.push_async_callback(queue.close)
     crowd = Crowd(fleet.waiting, fleet.tenant_waiting)
     local = Local(queue)

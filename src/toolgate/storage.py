@@ -5,7 +5,7 @@ from typing import Literal
 
 from toolgate.errors import SettingsInvalid
 from toolgate.settings.settings import Settings
-from toolgate.store.database import Database, Statements
+from toolgate.store.database import HOUSE, Database, Statements
 from toolgate.store.migrate import migrate, state
 from toolgate.store.row_security import standing
 from toolgate.store.sqlite import Sqlite
@@ -58,7 +58,7 @@ async def places(settings: Settings) -> tuple[int, int]:
     """How many connections PostgreSQL has open, and how many it takes at the most."""
     database = connect(settings)
     try:
-        [[used, most]] = await database.ask(_PLACES)
+        [[used, most]] = await database.ask(_PLACES, tenant=HOUSE)
         return int(used), int(most)
     finally:
         await database.close()

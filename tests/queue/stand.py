@@ -13,7 +13,7 @@ from toolgate.queue.queue import Dead, Ended, Item, Queue, Taken
 from toolgate.queue.shipping import Shipping
 from toolgate.store.database import Database
 from toolgate.store.dead import TableDead
-from toolgate.store.queue import TableQueue
+from toolgate.store.queue_postgres import queue_at
 from toolgate.store.shipping import TableShipping
 from toolgate.testing.queue import MemoryQueue
 from toolgate.testing.shipping import MemoryDead, MemoryShipping
@@ -41,7 +41,7 @@ def in_memory() -> Stand:
 
 @asynccontextmanager
 async def in_tables(database: Database) -> AsyncGenerator[Stand]:
-    queues = [TableQueue(database, tells=True) for _ in range(4)]
+    queues = [queue_at(database, tells=True) for _ in range(4)]
     yield Stand(queues[0], TableShipping(database), TableDead(database, EXPIRES), queues[1:])
     for one in queues:
         await one.close()

@@ -98,7 +98,8 @@ class Worker:
         self._terms = terms
         self._expire = expire
         self._tell = tell
-        self._running: dict[str, asyncio.Task[None]] = {}
+        # By what runs them: one call can be here twice, once its lease was lost.
+        self._running: dict[asyncio.Task[None], str] = {}
         self._freed = asyncio.Event()
         self._stopping = False
         # Nothing is taken, and nothing is being taken.
@@ -121,7 +122,7 @@ class Worker:
             self._over.set()
             # What runs stays here until it has ended.
             while self._running:
-                await asyncio.wait(list(self._running.values()))
+                await asyncio.wait(list(self._running))
         finally:
             self._over.set()
             for task in (renewing, sweeping):
@@ -138,7 +139,7 @@ class Worker:
                 # What was being taken in this moment is run, too.
                 await self._over.wait()
                 while self._running:
-                    await asyncio.wait(list(self._running.values()))
+                    await asyncio.wait(list(self._running))
         if self._running:
             _log.warning("%d calls were not over and are left to others", len(self._running))
 
@@ -157,7 +158,8 @@ class Worker:
         for taken in found:
             crash_here("CP16")
             task = asyncio.create_task(self._attempt(taken), name=f"toolgate-{taken.call_id}")
-            self._running[taken.call_id] = task
+            self._running[task] = taken.call_id
+            task.add_done_callback(self._ended)
         if not found and room <= 0:
             self._freed.clear()
             with contextlib.suppress(TimeoutError):
@@ -172,9 +174,10 @@ class Worker:
             await self._let_go(taken)
         except Exception as error:  # noqa: BLE001  one call's trouble is not that of the others
             _log.error("call %s is left: %s", taken.call_id, type(error).__name__)
-        finally:
-            self._running.pop(taken.call_id, None)
-            self._freed.set()
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._running.pop(task, None)
+        self._freed.set()
 
     async def _worked(self, taken: Taken) -> None:
         try:
@@ -244,7 +247,7 @@ class Worker:
         while True:
             await asyncio.sleep(self._terms.lease / 3)
             with contextlib.suppress(StoreError):
-                await self._queue.renew(list(self._running), self._terms.lease)
+                await self._queue.renew(set(self._running.values()), self._terms.lease)
 
     async def _sweep(self) -> None:
         """What somebody took and never ended is due again."""
