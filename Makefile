@@ -54,8 +54,10 @@ chaos: $(VENV)/.dev
 	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -o timeout=3600 tests/upstreams/test_program.py
 	@TOOLGATE_LINK_FLIPS=100000 $(BIN)/python -m pytest -q -o timeout=3600 tests/tools/test_roots.py
 	@TOOLGATE_CROSSED_CALLS=100000 $(BIN)/python -m pytest -q -o timeout=3600 tests/server/test_crossed.py
-	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -o timeout=3600 tests/fleet/test_together.py
-	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -n 2 -o timeout=3600 $$(grep -rlE '@given|thorough|StateMachine' tests --include='test_*.py')
+	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -o timeout=3600 tests/fleet/test_together.py \
+	  tests/fleet/test_rebalance.py tests/fleet/test_storm.py
+	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -n 2 -o timeout=3600 $$(grep -rlE '@given|thorough|StateMachine' tests \
+	  --include='test_*.py' --exclude-dir=fleet)
 # How long the proofs of once-only are at their longest; CI runs shorter ones.
 ONCE := TOOLGATE_CHAOS=1 TOOLGATE_ONCE_KEYS=10000 TOOLGATE_ONCE_KILLS=50 \
   TOOLGATE_ONCE_RANDOM_KILLS=300 TOOLGATE_ONCE_STALLS=500 TOOLGATE_ONCE_RESTART_SECONDS=120

@@ -93,7 +93,7 @@ def test_tools_show_prints_json_values_and_no_python(run: Run) -> None:
     assert told["destructive:"] == "false"
     assert told["side_effects:"] == '["read_only"]'
     assert told["config:"] == '{"builtin": "echo"}'
-    assert told["description:"] .startswith("Echo text back")
+    assert told["description:"].startswith("Echo text back")
 
 
 @pytest.mark.parametrize("command", ["show", "enable", "disable"])

@@ -89,8 +89,10 @@ async def test_what_is_wrong_beside_a_secret_is_told_as_ever() -> None:
         ("", '"more" is a required property'),
         (
             "",
-            "Additional properties are not allowed ('extra' was unexpected); "
-            "known: 'password', 'keys', 'user', 'more'",
+            (
+                "Additional properties are not allowed ('extra' was unexpected); "
+                "known: 'password', 'keys', 'user', 'more'"
+            ),
         ),
         ("/user", '"long-name" is longer than 3 characters'),
     ]

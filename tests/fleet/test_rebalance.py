@@ -27,14 +27,17 @@ MESSAGES, POISON, EVERY = some((1_500, 20, 3.0), (50_000, 200, 20.0))
 # So that the workers are at it for some changes of hands, however fast the machine is.
 RATE = some(150.0, 400.0)
 WORKERS = 4
-ACCOUNTS = 20
+# Calls of one account go one after the other: few of them would be the measure of all.
+ACCOUNTS = some(100, 1_000)
 AT_ONCE = 25
 STALLED = 30.0
-LONGEST = some(120, 1_200)
+LONGEST = some(120, 1_800)
 pytestmark = [pytest.mark.req("P6", "D2"), pytest.mark.timeout(LONGEST + 60)]
+# A server has a hundred connections for all six of them.
 STORE = """
 [store]
 url = "{url}"
+connections = 12
 """
 
 

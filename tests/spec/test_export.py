@@ -156,7 +156,9 @@ def test_toolgates_own_format() -> None:
             "costs": [
                 {"metric": "money", "amount": "$result.amount"},
                 {"metric": "invoices", "amount": 1},
-            ], 'execution': 'inline'}
+            ],
+            "execution": "inline",
+        }
     )
 
 

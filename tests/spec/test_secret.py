@@ -251,8 +251,10 @@ def test_ordinary_values_are_still_told() -> None:
     assert sorted(told(schema, args)) == [
         (
             "",
-            "Additional properties are not allowed ('extra' was unexpected); "
-            "known: 'password', 'n', 'o'",
+            (
+                "Additional properties are not allowed ('extra' was unexpected); "
+                "known: 'password', 'n', 'o'"
+            ),
         ),
         ("/n", '"seven" is not of type "integer"'),
         ("/o", '{"a":1} has less than 2 properties'),

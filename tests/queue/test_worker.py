@@ -1,0 +1,81 @@
+"""A worker over the queue in memory: what it has, and what it loses."""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from tests.house import until
+from tests.queue.stand import LONG, item
+from toolgate.call import Caller, Output
+from toolgate.queue.message import VERSION, Letter, Request, Result, written
+from toolgate.queue.queue import Stage, Taken
+from toolgate.testing.queue import MemoryQueue
+from toolgate.worker.worker import Terms, Worker
+
+pytestmark = pytest.mark.req("P6", "S2")
+
+
+class Bench:
+    """A worker that takes what it is told to; each of its attempts waits to be let go."""
+
+    def __init__(self) -> None:
+        self.queue = MemoryQueue()
+        self.attempts: list[asyncio.Event] = []
+        self.told: list[str] = []
+        self.claims: asyncio.Queue[str] = asyncio.Queue()
+        terms = Terms(concurrency=8, lease=LONG, most_attempts=5)
+        self.worker = Worker(
+            self.queue, self, self._deliver, terms, expire=self._expire, tell=self._tell
+        )
+
+    async def take(self, room: int, lease: float) -> Sequence[Taken]:
+        del room
+        return await self.queue.claim([await self.claims.get()], lease)
+
+    async def begin(self, name: str) -> None:
+        before = len(self.attempts)
+        self.claims.put_nowait(name)
+        await until(lambda: len(self.attempts) > before)
+
+    async def _deliver(self, request: Request) -> Output:
+        mine = asyncio.Event()
+        self.attempts.append(mine)
+        number = len(self.attempts)
+        await mine.wait()
+        return Output(status="success", data=number, call_id=request.id)
+
+    async def _expire(self, request: Request) -> None:
+        raise AssertionError(request)
+
+    async def _tell(self, result: Result, letter: Letter | None) -> None:
+        assert letter is None
+        self.told.append(str(result.output.data))
+
+
+async def test_a_call_that_is_lost_and_taken_again_here_is_held_until_its_last_attempt_ends() -> (
+    None
+):
+    bench = Bench()
+    request = Request(
+        version=VERSION, id="a", tool="pay", args={}, caller=Caller(tenant="acme", agent="billing")
+    )
+    await bench.queue.put(msgspec.structs.replace(item("a"), message=written(request)))
+    working = asyncio.create_task(bench.worker.run())
+    await bench.begin("a")
+    # As if this process had stood still: somebody swept it, and it came here again.
+    bench.queue.rows["a"].due_ns = 0
+    await bench.queue.sweep()
+    await bench.begin("a")
+    assert bench.worker.busy == 2
+    bench.attempts[0].set()
+    await until(lambda: bench.worker.busy == 1)
+    assert bench.told == []
+    assert bench.queue.rows["a"].stage is Stage.TAKEN
+    bench.attempts[1].set()
+    await until(lambda: not bench.worker.busy)
+    assert bench.told == ["2"]
+    assert bench.queue.rows["a"].stage is Stage.DONE
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
