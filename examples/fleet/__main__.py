@@ -3,6 +3,9 @@
 `make fleet` starts it, from what `make services` has brought; Ctrl-C stops all of it.
 """
 
+# asyncpg carries no complete types; strictness here would only be about it.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import asyncio
 import http.client
 import json
@@ -39,8 +42,12 @@ STOP_SECONDS = 20.0
 def main() -> None:
     """Until somebody says that it is enough."""
     over = threading.Event()
+
+    def enough(_signal: int, _frame: object) -> None:
+        over.set()
+
     for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, lambda *_: over.set())
+        signal.signal(one, enough)
     with ExitStack() as stack:
         root = Path(tempfile.mkdtemp(prefix="toolgate-fleet-"))
         stack.callback(shutil.rmtree, root, ignore_errors=True)

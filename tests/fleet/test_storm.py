@@ -3,6 +3,9 @@
 What happened is read from the marks that effects leave, before any answer is believed.
 """
 
+# asyncpg carries no complete types; strictness here would only be about it.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import asyncio
 import os
 import shutil

@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 
@@ -106,7 +106,7 @@ class Traffic:
             return type(error).__name__, ""
         if not isinstance(told, dict):
             return "nothing", ""
-        fields: dict[str, Any] = told
+        fields = cast("dict[str, Any]", told)
         code = fields.get("status") if "ok" in fields else fields.get("code")
         return str(code), fields.get("call_id", "")
 

@@ -48,7 +48,7 @@ async def test_numbers_at_the_edge_are_computed_with(gate: Toolgate) -> None:
     assert (await told(gate, "python_eval", expression="(1<<20000) % 7"))["value"] == 4
     assert (await told(gate, "matrix_solve", a=[[BIG]], b=[BIG]))["x"] == [1.0]
     found = await told(gate, "matrix_eigenvalues", matrix=[[BIG, 0], [0, -BIG]])
-    assert [one["re"] for one in found["values"]] == [BIG, -BIG]
+    assert found["values"] == [BIG, -BIG]
     assert (await told(gate, "matrix_svd", matrix=[[BIG]]))["values"] == [BIG]
     rows = await told(gate, "sql_query", query="select a from t", tables={"t": [{"a": 2**63 - 1}]})
     assert rows["rows"] == [{"a": 2**63 - 1}]

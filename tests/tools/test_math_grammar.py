@@ -115,7 +115,7 @@ def test_a_name_that_is_given_is_not_the_constant() -> None:
         ("a if b", '"else" is missing'),
         ("2 * * 3", 'Column 5: "*" cannot stand here'),
         ("3 + 'a'", "Column 5: there are no texts"),
-        ("5 @ 3", "Column 3: '@' has no meaning"),
+        ("5 @ 3", 'Column 3: "@" has no meaning'),
         ("sine(1)", 'Did you mean "sin"'),
         ("foo(1)", "is not a function here"),
         ("sqrt + 1", "is a function: write sqrt(…)"),

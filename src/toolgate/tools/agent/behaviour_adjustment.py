@@ -27,11 +27,11 @@ async def behaviour_adjustment(means: Means, call: Call, *, adjustment: str) -> 
         user=call.caller.user,
     )
     is_new = await rules.add(rule)
-    answer: dict[str, Any] = {
-        "rule": rule.id if is_new else "",
-        "added": is_new,
-        "rules": [one.told() for one in await rules.all()],
-    }
     # Not as `rule`: undo takes that back, and this one was there before.
     known = None if is_new else await rules.known(text)
-    return answer if known is None else {**answer, "known": known.id}
+    return {
+        "rule": rule.id if is_new else "",
+        "added": is_new,
+        "known": "" if known is None else known.id,
+        "rules": [one.told() for one in await rules.all()],
+    }
