@@ -67,6 +67,13 @@ def test_how_much_there_is_to_do_is_for_who_runs_the_house(house: Busy) -> None:
     assert house.ask("own", "GET", "/v1/admin/queue/dead").body == {"calls": [], "next": None}
 
 
+def test_a_dead_call_is_tried_again_by_who_may_settle_calls_of_its_tenant(house: Busy) -> None:
+    path, body = "/v1/admin/queue/call_none/retry", {"tenant": "acme", "why": "mended"}
+    assert house.ask("own", "POST", path, body).body["code"] == "call_not_found"
+    for who, status in {"agent": 403, "other": 403, "nobody": 401}.items():
+        assert house.ask(who, "POST", path, body).status == status
+
+
 class Sick(Extension):
     """What a tool needs cannot be reached, until it can."""
 

@@ -130,6 +130,8 @@ ROUTES = [
     Asked("GET", "calls/{failed}?tenant=acme"),
     Asked("POST", "calls/{unknown}/settle", {**ACME, "happened": True, "why": "seen"}),
     Asked("POST", "calls/{failed}/again", {**ACME, "why": "mended"}),
+    Asked("GET", "queue", house=True),
+    Asked("GET", "queue/dead?tenant=acme", of_tenant=True),
     Asked("POST", "undo", {**ACME, "call_id": "{done}", "why": "not wanted"}),
     Asked("GET", "tools?tenant=acme"),
     Asked("GET", "tools/ns:pay", of_tenant=False, house=True),

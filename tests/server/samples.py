@@ -109,6 +109,9 @@ SAMPLES: Mapping[tuple[str, str], Sample] = {
     ("GET", "/v1/admin/calls/{id}"): Sample(("{call}",), OF),
     ("POST", "/v1/admin/calls/{id}/settle"): Sample(("{call}",), body={**WHY, "happened": True}),
     ("POST", "/v1/admin/calls/{id}/again"): Sample(("{call}",), body=WHY),
+    ("GET", "/v1/admin/queue"): Sample(),
+    ("GET", "/v1/admin/queue/dead"): Sample(query=OF),
+    ("POST", "/v1/admin/queue/{id}/retry"): Sample(("{call}",), body=WHY),
     ("POST", "/v1/admin/undo"): Sample(body={**WHY, "call_id": "{call}"}),
 }
 
