@@ -104,9 +104,10 @@ def test_who_listens_at_one_node_hears_of_what_all_of_them_do(served: Served) ->
         for kind, data in events:
             if kind == "side_effect.completed":
                 told.append(data["payload"]["args"]["text"])
-                if told[-1] == "heard-last":
+                if len(told) == NODES + 1:
                     break
-    assert told == [*(f"heard-{number}" for number in range(NODES)), "heard-last"]
+    # Those of one node keep their order; what two nodes tell may come in either.
+    assert sorted(told) == sorted([*(f"heard-{number}" for number in range(NODES)), "heard-last"])
 
 
 def test_a_call_can_be_followed_at_a_node_that_does_not_run_it(served: Served) -> None:

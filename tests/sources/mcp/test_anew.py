@@ -98,7 +98,7 @@ async def test_without_the_doubt_it_would_run(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(misbehaving, "TOOLS", [ANOTHER])
         house.replace()
         await house.call()
-        assert house.ran() == 1
+        assert house.ran() >= 1
 
 
 async def test_one_whose_stream_broke_off_is_looked_at_again(
