@@ -104,6 +104,10 @@ def test_page_by_page_a_list_is_the_same_as_whole(house: Busy, kind: str, size: 
         page = answer.body
         if page["next"] is None and not rows(page, name):
             break
+    # Whoever asks has used a key meanwhile.
+    for row in (*found, *rows(whole, name)):
+        if isinstance(row, dict):
+            cast("dict[str, Any]", row).pop("last_used", None)
     assert found == rows(whole, name)
 
 
