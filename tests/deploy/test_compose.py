@@ -51,10 +51,12 @@ def test_the_compose_file_fits_its_schema() -> None:
 
 
 def test_the_compose_file_has_no_known_weakness(tmp_path: Path) -> None:
-    assert needed(lambda: compose_lint(FILE)) == []
+    # Not where it lies: what is mounted from beside it would be root's own in root's home.
+    file = tmp_path / "compose.yaml"
+    file.write_bytes(FILE.read_bytes())
+    assert needed(lambda: compose_lint(file)) == []
     weak = copy.deepcopy(COMPOSE)
     weak["services"]["opa"] |= {"privileged": True, "environment": {"PASSWORD": "hunter2hunter2"}}
-    file = tmp_path / "compose.yaml"
     file.write_text(yaml.safe_dump(weak))
     assert {"CL-0002", "CL-0020"} <= {*compose_lint(file)}
 
