@@ -312,43 +312,6 @@ class LinkedCall(WholeCall, kw_only=True):
     linked: list[CallLine]
 
 
-class InQueue(Shape, kw_only=True):
-    """How many queued calls there are, and since when the first one waits."""
-
-    waiting: int
-    sent: int
-    taken: int
-    dead: int
-    oldest_ns: int | None
-
-
-class DeadCall(Shape, kw_only=True):
-    """A call that no worker could run, and why."""
-
-    call_id: str
-    tenant: str
-    tool: str
-    agent: str
-    user: str
-    attempts: int
-    queued_ns: int
-    ended_ns: int
-    why: str
-
-
-class DeadCalls(Page, kw_only=True):
-    """The newest first."""
-
-    calls: list[DeadCall]
-
-
-class Retried(Shape, kw_only=True):
-    """It waits for a worker again."""
-
-    call_id: str
-    stage: str
-
-
 class CatalogTool(Shape, kw_only=True):
     """One tool: how it stands for everyone, or for whom was asked."""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgate.server.admin import answers as shape
-from toolgate.server.admin import plugins, served
+from toolgate.server.admin import plugins, queue, served
 from toolgate.server.answers import Call, Calls, Output, Report
 
 GIVES: Mapping[tuple[str, int, str], Any] = {
@@ -44,9 +44,9 @@ GIVES: Mapping[tuple[str, int, str], Any] = {
     ("calls", 1, "GET"): shape.LinkedCall,
     ("calls/settle", 1, "POST"): Call,
     ("calls/again", 1, "POST"): Output,
-    ("queue", 0, "GET"): shape.InQueue,
-    ("queue/dead", 0, "GET"): shape.DeadCalls,
-    ("queue/retry", 1, "POST"): shape.Retried,
+    ("queue", 0, "GET"): queue.QueueDepth,
+    ("queue/dead", 0, "GET"): queue.DeadCalls,
+    ("queue/retry", 1, "POST"): queue.Retried,
     ("undo", 0, "POST"): Report,
     ("tools", 0, "GET"): shape.Catalog,
     ("tools", 1, "GET"): dict[str, Any],

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from toolgate.errors import CallNotFound
 from toolgate.executor.aftercare import shown
 from toolgate.server.admin.desk import Desk, OfTenant, SignedOfTenant
+from toolgate.server.answers import Page, Shape
 from toolgate.server.cursor import made
 from toolgate.server.fields import Nothing, whole
 from toolgate.server.ledger import read_before
@@ -18,6 +19,43 @@ class SomeDead(OfTenant):
     limit: Annotated[str, whole(_MOST)] = ""
     before: str = ""
     cursor: str = ""
+
+
+class QueueDepth(Shape, kw_only=True):
+    """How many queued calls there are, and since when the first one waits."""
+
+    waiting: int
+    sent: int
+    taken: int
+    dead: int
+    oldest_ns: int | None
+
+
+class DeadCall(Shape, kw_only=True):
+    """A call that no worker could run, and why."""
+
+    call_id: str
+    tenant: str
+    tool: str
+    agent: str
+    user: str
+    attempts: int
+    queued_ns: int
+    ended_ns: int
+    why: str
+
+
+class DeadCalls(Page, kw_only=True):
+    """The newest first."""
+
+    calls: list[DeadCall]
+
+
+class Retried(Shape, kw_only=True):
+    """It waits for a worker again."""
+
+    call_id: str
+    stage: str
 
 
 async def show_queue(desk: Desk, _: Nothing) -> Any:
