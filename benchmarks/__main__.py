@@ -24,6 +24,7 @@ EVERY = (
     "tools",
     "native",
     "queue",
+    "nodes",
 )
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,16 +21,17 @@ from benchmarks.load import LOOPBACK, pinned
 from benchmarks.start import PATIENCE_SECONDS, command, free_port
 from benchmarks.wires import OLD, TOOL, message
 
-# Of everything that can be limited there is a limit, which nobody meets.
 SETTINGS = """\
+[tools]
+builtin = []
+refresh = 0
+"""
+# Of everything that can be limited there is a limit, which nobody meets.
+LIMITS = """
 [limits]
 tenant = "1000000/second"
 persona = "1000000/second"
 tool = "1000000/second"
-
-[tools]
-builtin = []
-refresh = 0
 """
 MODULE = '''\
 """What the measured tools do."""
@@ -49,7 +51,6 @@ ADD: dict[str, Any] = {
     "description": "Add two numbers.",
     "config": {"module": "measured_tools", "function": "add"},
     "effect": "pure",
-    "rate_limit": "1000000/second",
     "input_schema": {
         "type": "object",
         "properties": {"a": _NUMBER, "b": _NUMBER},
@@ -80,11 +81,18 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def toolgate(
-    more: Sequence[dict[str, Any]] = (), *, own: bool = True, settings: str = ""
+    more: Sequence[dict[str, Any]] = (),
+    *,
+    own: bool = True,
+    settings: str = "",
+    is_limited: bool = True,
+    core: int | None = 0,
+    key: str = "",
 ) -> Generator[House]:
     """`toolgate serve` in a folder of its own, with `add` and `more` tools and nothing built in.
 
-    `own`: whether `add` runs there; `settings` are added to its own.
+    `own`: whether `add` runs there; `settings` are added to its own; `core`: the one it stands on,
+    or all of them; `key`: an agent's, where its store is not new and none is made.
     """
     with (
         TemporaryDirectory(prefix="toolgate-bench-") as folder,
@@ -92,29 +100,32 @@ def toolgate(
     ):
         root = Path(folder)
         (root / "tools").mkdir()
-        (root / "tools" / "measured.json").write_text(_tools(more, own=own), "utf-8")
+        tools = _tools(more, own=own, is_limited=is_limited)
+        (root / "tools" / "measured.json").write_text(tools, "utf-8")
         (root / "measured_tools.py").write_text(MODULE, "utf-8")
-        (root / "toolgate.toml").write_text(SETTINGS + settings, "utf-8")
+        toml = SETTINGS + (LIMITS if is_limited else "") + settings
+        (root / "toolgate.toml").write_text(toml, "utf-8")
         process = subprocess.Popen(  # noqa: S603
             [command(), "serve", "--port", "0", "--json"],
             cwd=root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
-            preexec_fn=lambda: pinned(0),  # noqa: PLW1509  nothing here has threads
+            preexec_fn=None if core is None else partial(pinned, core),  # noqa: PLW1509  no threads
         )
         try:
             greeting = _greeting(process, root / "log")
             port = int(greeting["url"].rsplit(":", 1)[1])
-            yield House(pid=process.pid, port=port, key=greeting["keys"]["agent"])
+            yield House(pid=process.pid, port=port, key=key or greeting["keys"]["agent"])
         finally:
             _ended(process)
             assert process.stdout is not None
             process.stdout.close()
 
 
-def _tools(more: Sequence[dict[str, Any]], *, own: bool) -> str:
-    return json.dumps({"tools": [*([ADD] if own else []), *more]})
+def _tools(more: Sequence[dict[str, Any]], *, own: bool, is_limited: bool) -> str:
+    add = ADD | {"rate_limit": "1000000/second"} if is_limited else ADD
+    return json.dumps({"tools": [*([add] if own else []), *more]})
 
 
 def _last_word(log: Path) -> str:

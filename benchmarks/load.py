@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import cycle, islice
 from multiprocessing import get_context
 from typing import cast
@@ -31,9 +32,10 @@ _LENGTH = b"content-length:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What to send, to whom, how often, and by how many at a time. Wires take turns."""
+    """What to send, to whom, how often, and by how many at a time. Wires and ports take turns."""
 
     port: int
+    more_ports: tuple[int, ...] = ()
     wires: tuple[Wire, ...]
     requests: int
     connections: int = 1
@@ -62,9 +64,14 @@ class Served:
         return self.took_us[min(int(len(self.took_us) * share), len(self.took_us) - 1)]
 
 
+def clock_seconds(pid: int) -> float:
+    """CPU of one process, all its threads."""
+    return time.clock_gettime((~pid << 3) | _CPU_CLOCK)
+
+
 def cpu_seconds(pid: int) -> float:
     """CPU of a process and of its children that are still there."""
-    return sum(time.clock_gettime((~one << 3) | _CPU_CLOCK) for one in family(pid))
+    return sum(map(clock_seconds, family(pid)))
 
 
 @dataclass(slots=True)
@@ -171,9 +178,10 @@ async def loaded(load: Load) -> Served:
     last = load.first + load.requests
     tally = _Tally(iter(range(load.first, last)), load.connections, loop.create_future())
     connections: list[_Connection] = []
-    for wire in islice(cycle(load.wires), load.connections):
+    ports = cycle((load.port, *load.more_ports))
+    for wire, port in islice(zip(cycle(load.wires), ports, strict=False), load.connections):
         _, made = await loop.create_connection(
-            lambda wire=wire: _Connection(wire, tally), LOOPBACK, load.port
+            lambda wire=wire: _Connection(wire, tally), LOOPBACK, port
         )
         connections.append(made)
     cpu = 0.0 if load.pid is None else cpu_seconds(load.pid)
@@ -203,19 +211,18 @@ def run(load: Load) -> Served:
     return uvloop.run(loaded(load))
 
 
-def pinned(core: int) -> None:
-    """Keep this process, and what it starts, on one core, where there is another for the rest."""
-    there = sorted(os.sched_getaffinity(0))
+def pinned(core: int, pid: int = 0) -> None:
+    """Keep a process (0: this one), and what it starts, on one core, where there is another."""
+    there = sorted(os.sched_getaffinity(pid))
     if len(there) > 1:
-        os.sched_setaffinity(0, {there[core % len(there)]})
+        os.sched_setaffinity(pid, {there[core % len(there)]})
 
 
 @contextmanager
-def generator() -> Generator[Executor]:
-    """A process that runs loads, on a core of its own."""
-    with ProcessPoolExecutor(
-        1, mp_context=get_context("spawn"), initializer=pinned, initargs=(1,)
-    ) as process:
+def generator(core: int | None = 1) -> Generator[Executor]:
+    """A process that runs loads, on a core of its own, or wherever there is room."""
+    pin = None if core is None else partial(pinned, core)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=pin) as process:
         yield process
 
 

@@ -23,6 +23,7 @@ from typing import TypeAlias
 Call: TypeAlias = Callable[[], Awaitable[object]]
 TURN = 256
 SETTLE_SECONDS = 0.2
+_FEWEST = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +84,16 @@ async def _spend(call: Call, times: int) -> tuple[float, float]:
 
 
 async def _calibrate(call: Call, seconds: float) -> int:
-    """How many calls fill about `seconds` of CPU; it doubles as the warm-up."""
-    times = 16
+    """How many calls fill about `seconds` of CPU once they are warm.
+
+    The first ones load what they need. Were they counted, rounds would be so short that what
+    happens once a round, such as the writer's commit, would look like part of each call.
+    """
+    await _spend(call, _FEWEST)
+    times = _FEWEST
     while (spent := (await _spend(call, times))[1]) < seconds / 4:
         times *= 2
-    return max(16, int(times * seconds / spent))
+    return max(_FEWEST, int(times * seconds / spent))
 
 
 async def cpu_us(

@@ -104,9 +104,11 @@ def message(
     return headers, orjson.dumps(body)
 
 
-def mcp(port: int, key: str = "", *, revision: str = NEW, session: str = "") -> Wire:
+def mcp(
+    port: int, key: str = "", *, revision: str = NEW, session: str = "", tool: str = TOOL
+) -> Wire:
     """`tools/call` over MCP."""
-    params = {"name": TOOL, "arguments": {"a": int(_NUMBER), "b": MORE}}
+    params = {"name": tool, "arguments": {"a": int(_NUMBER), "b": MORE}}
     headers, body = message(
         "tools/call", params, port=port, key=key, revision=revision, session=session
     )

@@ -60,14 +60,15 @@ class Meter:
                 return self._refused(only, at, now_ns)
             fair[only.key] = at + only.interval_ns
         else:
-            moments: list[int] = []
+            used: dict[str, int] = {}
             for one in limits:
-                at = max(fair.get(one.key, 0), now_ns)
-                if at - now_ns > one.ahead_ns:
+                at = fair.get(one.key, 0)
+                if at <= now_ns:
+                    at = now_ns
+                elif at - now_ns > one.ahead_ns:
                     return self._refused(one, at, now_ns)
-                moments.append(at + one.interval_ns)
-            for one, at in zip(limits, moments, strict=True):
-                fair[one.key] = at
+                used[one.key] = at + one.interval_ns
+            fair.update(used)
         if len(fair) > self._most:
             self._forget(now_ns)
         return None

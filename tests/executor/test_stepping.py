@@ -3,14 +3,13 @@
 import asyncio
 import contextvars
 from collections.abc import Generator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.house import ME
 from toolgate import Toolgate, tool
-from toolgate.executor.resilience.deadline import _rest  # pyright: ignore[reportPrivateUsage]
+from toolgate.stepped import rest
 
 place: contextvars.ContextVar[str] = contextvars.ContextVar("place", default="nowhere")
 
@@ -57,20 +56,16 @@ async def test_a_task_group_in_a_tool_works_and_its_failure_is_told(gate: Toolga
     assert "ExceptionGroup" in output.error.message
 
 
-# A limit that is never over.
-NEVER: Any = SimpleNamespace(expired=False)
-
-
 class TestRest:
-    """`_rest` against what `await` itself would do."""
+    """`rest` against what `await` itself would do."""
 
     @staticmethod
-    async def rest(work: Any) -> Any:
+    async def stepped(work: Any) -> Any:
         try:
             waiting = work.send(None)
         except StopIteration as done:
             return done.value
-        return await _rest(work, waiting, NEVER)
+        return await rest(work, waiting)
 
     async def test_it_returns_what_the_coroutine_returns_after_many_waits(self) -> None:
         async def work() -> int:
@@ -80,7 +75,7 @@ class TestRest:
                 total += await asyncio.sleep(0, number)
             return total
 
-        assert await self.rest(work()) == 10
+        assert await self.stepped(work()) == 10
 
     async def test_an_exception_comes_out_as_it_went_in(self) -> None:
         async def work() -> None:
@@ -88,7 +83,7 @@ class TestRest:
             raise LookupError("mine")
 
         with pytest.raises(LookupError, match="mine"):
-            await self.rest(work())
+            await self.stepped(work())
 
     async def test_an_exception_thrown_in_can_be_caught_inside(self) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -102,7 +97,7 @@ class TestRest:
             return ""
 
         asyncio.get_running_loop().call_soon(future.set_exception, LookupError())
-        assert await self.rest(work()) == "caught"
+        assert await self.stepped(work()) == "caught"
 
     def test_closing_it_closes_the_coroutine_and_runs_what_stands_in_finally(self) -> None:
         steps: list[str] = []
@@ -119,7 +114,7 @@ class TestRest:
 
         async def outer() -> None:
             coroutine = work()
-            await _rest(coroutine, coroutine.send(None), NEVER)
+            await rest(coroutine, coroutine.send(None))
 
         driven = outer()
         assert driven.send(None) == "paused"
@@ -141,7 +136,7 @@ class TestRest:
 
         async def outer() -> list[Any]:
             coroutine = work()
-            return await _rest(coroutine, coroutine.send(None), NEVER)
+            return await rest(coroutine, coroutine.send(None))
 
         driven = outer()
         assert driven.send(None) == "asked"

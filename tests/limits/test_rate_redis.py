@@ -15,7 +15,7 @@ from tests.limits.test_processes import hear, tell, worker
 from tests.servers.fixtures import running
 from tests.servers.redis import Redis as Server
 from toolgate.errors import LimitsUnavailable
-from toolgate.gcra import limit
+from toolgate.gcra import Limit, limit
 from toolgate.store.rates import RedisRates
 
 pytestmark = pytest.mark.req("X10", "D2")
@@ -62,6 +62,66 @@ async def test_a_call_that_one_limit_refuses_uses_nothing_of_the_others(rates: R
         assert refused is not None
         assert refused.limit is narrow
     assert [await rates.take([wide]) is None for _ in range(5)] == [True] * 4 + [False]
+
+
+async def test_a_crowd_is_counted_to_the_last_call_and_nobody_is_sent_away_for_coming_together(
+    rates: RedisRates,
+) -> None:
+    most = limit("tenant:{acme}/", 500, 3_600.0)
+
+    async def caller(limits: list[Limit]) -> int:
+        return sum([await rates.take(limits) is None for _ in range(10)])
+
+    # Two tools of one tenant: each has limits of its own, and one that both use up.
+    tools = [[most, limit(f"tool:{{acme}}/{name}", 350, 3_600.0)] for name in "ab"]
+    found = await asyncio.gather(*(caller(tools[number % 2]) for number in range(100)))
+    assert sum(found) == 500
+    assert max(sum(found[0::2]), sum(found[1::2])) <= 350
+
+
+async def test_of_calls_that_come_together_each_hears_what_its_own_limits_say(
+    rates: RedisRates,
+) -> None:
+    few, many = [limit("tenant:{few}/", 2, 3_600.0)], [limit("tenant:{many}/", 9, 3_600.0)]
+    found = await asyncio.gather(*(rates.take(one) for one in (few, many) * 5))
+    assert found[1::2] == [None] * 5
+    # Who came first goes first.
+    assert found[0:4:2] == [None] * 2
+    for refused in found[4::2]:
+        assert refused is not None
+        assert refused.limit is few[0]
+
+
+async def test_a_server_that_was_emptied_is_told_the_script_again(
+    rates: RedisRates, own: Server
+) -> None:
+    some = [[limit(f"tenant:{{{name}}}/", 3, 3_600.0)] for name in "abc"]
+    for alone_or_not in (some[:1], some):
+        await said(own, b"SCRIPT FLUSH")
+        await said(own, b"FLUSHALL")
+        found = await asyncio.gather(*(rates.take(one) for one in alone_or_not * 4))
+        assert found.count(None) == 3 * len(alone_or_not)
+
+
+async def test_what_is_spoilt_for_one_is_not_for_who_comes_with_it(
+    rates: RedisRates, own: Server
+) -> None:
+    spoilt, sound = [limit("tenant:{spoilt}/", 3, 60.0)], [limit("tenant:{sound}/", 3, 60.0)]
+    await said(own, b"RPUSH toolgate:tests:rate:tenant:{spoilt}/ garbage")
+    asked = (rates.take(spoilt), rates.take(sound))
+    refused, passed = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(refused, LimitsUnavailable)
+    assert passed is None
+    with pytest.raises(LimitsUnavailable):
+        await rates.take(spoilt)
+
+
+async def said(server: Server, command: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(command + b"\r\n")
+    assert (await reader.readuntil(b"\r\n"))[:1] in {b"+", b":"}
+    writer.close()
+    await writer.wait_closed()
 
 
 async def test_keys_go_by_themselves_and_names_are_bounded(rates: RedisRates, own: Server) -> None:

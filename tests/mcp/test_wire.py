@@ -323,7 +323,7 @@ async def test_headers_say_what_a_library_cannot_say_in_meta(house: House) -> No
     once = Heads({b"idempotency-key": b"a"})
     assert spoken.heard(said, once).params["_meta"] == {"toolgate/idempotencyKey": "a"}
     with pytest.raises(rpc.Fault, match="twice"):
-        spoken.heard(said, once._replace(repeated=frozenset(once.found)))
+        spoken.heard(said, Heads(once.found, frozenset(once.found)))
 
 
 async def test_who_listens_is_told_of_changes_until_the_key_is_revoked(house: House) -> None:

@@ -18,14 +18,14 @@ from toolgate.server.problems import WIRE
 IMPATIENT = (
     "from toolgate.server import body, limits\n"
     "limits.HEADER_SECONDS = 0.5; body.SECONDS = 0.5; limits.BODY_SECONDS = 1.5\n"
+    "limits.IDLE_SECONDS = 1.0\n"
 )
 # The guards, taken away.
 PATIENT = (
     "from toolgate.server import body, limits\n"
     "limits.MAX_HEADER_BYTES = 10**9; limits.HEADER_SECONDS = body.SECONDS = 600.0\n"
-    "limits.BODY_SECONDS = 600.0\n"
+    "limits.BODY_SECONDS = limits.IDLE_SECONDS = 600.0\n"
     "del limits.LimitedProtocol.shutdown, limits.LimitedProtocol.on_headers_complete\n"
-    "del limits.LimitedProtocol.on_header\n"
 )
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 CALL = b"POST /v1/call HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
@@ -190,6 +190,9 @@ def test_a_call_may_take_longer_than_its_request(tmp_path: Path) -> None:
         # Also with the next request half sent behind it, which is then closed.
         with ExitStack() as stack:
             waiting = [stack.enter_context(closing(connect(server))) for _ in range(3)]
+            # One of them has been used before: how long it was silent since is looked at meanwhile.
+            waiting[0].sendall(GET + b"\r\n")
+            assert one_answer(waiting[0]) == b"HTTP/1.1 200 "
             for connection, rest in zip(waiting, (b"", b"\r\n", GET), strict=True):
                 connection.sendall(whole)
                 connection.sendall(rest)
@@ -304,3 +307,23 @@ def test_what_comes_behind_a_body_is_no_header(impatient: Serving, patient: Serv
         ]
         told[server] = [status_of(exchange(server, one)) for one in asked]
     assert told == {impatient: [200, 401, 200], patient: [200, 200, 400]}
+
+
+@pytest.mark.req("V3")
+def test_a_connection_is_kept_while_it_is_used_and_closed_once_it_is_not(
+    impatient: Serving, patient: Serving
+) -> None:
+    asked = GET + b"\r\n"
+    with closing(connect(impatient)) as used, closing(connect(patient)) as kept:
+        # Longer in all than it may be silent, never so long between two requests.
+        for _ in range(5):
+            used.sendall(asked)
+            assert one_answer(used) == b"HTTP/1.1 200 "
+            time.sleep(0.4)
+        kept.sendall(asked)
+        assert one_answer(kept) == b"HTTP/1.1 200 "
+        silent_since = time.monotonic()
+        assert everything(used) == b"", "closed, and nothing was said any more"
+        assert time.monotonic() - silent_since < 10
+        kept.sendall(asked)
+        assert one_answer(kept) == b"HTTP/1.1 200 "

@@ -29,6 +29,19 @@ def seen_by_another(path: Path) -> set[str]:
         return {row[0] for row in other.execute("SELECT call_id FROM tool_execution_log")}
 
 
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many works each commit from now on holds."""
+    commits: list[int] = []
+    real = sqlite._committed
+
+    def count(connection: Connection, batch: list[Job]) -> list[Answer]:
+        commits.append(len(batch))
+        return real(connection, batch)
+
+    monkeypatch.setattr(sqlite, "_committed", count)
+    return commits
+
+
 @given(writers=st.lists(st.integers(1, 6), min_size=1, max_size=80))
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -65,14 +78,7 @@ async def test_those_who_wait_together_are_committed_together(
     database = Sqlite(path)
     await migrate(database)
     journal = TableJournal(database)
-    commits: list[int] = []
-    real = sqlite._committed
-
-    def count(connection: Connection, batch: list[Job]) -> list[Answer]:
-        commits.append(len(batch))
-        return real(connection, batch)
-
-    monkeypatch.setattr(sqlite, "_committed", count)
+    commits = counted(monkeypatch)
     async with busy(database):
         waiting = [asyncio.ensure_future(journal.begin(entry())) for _ in range(200)]
         await asyncio.sleep(0)
@@ -81,6 +87,36 @@ async def test_those_who_wait_together_are_committed_together(
     # That of the work they waited for, and theirs.
     assert commits == [1, 200]
     await database.close()
+
+
+async def test_those_who_ask_in_the_same_turn_are_committed_together_also_by_an_idle_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "toolgate.db"
+    database = Sqlite(path)
+    await migrate(database)
+    journal = TableJournal(database)
+    commits = counted(monkeypatch)
+    await asyncio.gather(*(journal.begin(entry()) for _ in range(300)))
+    assert len(seen_by_another(path)) == 300
+    # As many as one commit takes, and the rest.
+    assert commits == [256, 44]
+    await database.close()
+
+
+def test_what_a_loop_asked_for_in_its_last_turn_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "toolgate.db"
+    database = Sqlite(path)
+    asyncio.run(migrate(database))
+    loop = asyncio.new_event_loop()
+    asked = loop.create_task(TableJournal(database).begin(entry()))
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    asyncio.run(database.close())
+    assert len(seen_by_another(path)) == 1
+    # Its answer came back to it.
+    assert loop.run_until_complete(asked).entry.call_id in seen_by_another(path)
+    loop.close()
 
 
 WRITING = """

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.tools.escapes import DATA, HARMLESS, escapes
@@ -14,8 +14,10 @@ from toolgate.tools.math.arithmetic import BITS, Value
 from toolgate.tools.math.evaluate import evaluate
 from toolgate.tools.math.expression import parse, parse_all, parse_equation
 from toolgate.tools.math.functions import APPLIED
+from toolgate.tools.math.names import check_names
 from toolgate.tools.math.parser import DEEPEST, NODES
 from toolgate.tools.math.tokens import LONGEST
+from toolgate.tools.math.tree import Name
 from toolgate.tools.math.vocabulary import ALIASES, FUNCTIONS
 
 pytestmark = pytest.mark.req("T1")
@@ -95,6 +97,31 @@ def test_whatever_the_text_it_is_read_or_refused(text: str) -> None:
 )
 def test_an_expression_knows_its_names(text: str, names: tuple[str, ...]) -> None:
     assert set(parse(text).names) == set(names)
+
+
+@given(st.text(alphabet="a\u03b1\u03c0_01[]. -(", max_size=6))
+@example("a" * LONGEST)
+@example("a" * (LONGEST + 1))
+@example("a[0]")
+@example("a\n")
+@example("\u03c0")
+def test_variables_are_named_as_expressions_name_them(text: str) -> None:
+    assert _is_accepted(text) is _is_one_name(text)
+
+
+def _is_accepted(name: str) -> bool:
+    try:
+        check_names([name])
+    except ToolError:
+        return False
+    return True
+
+
+def _is_one_name(text: str) -> bool:
+    try:
+        return parse(text).root == Name(text, 0)
+    except ToolError:
+        return False
 
 
 def test_a_name_that_is_given_is_not_the_constant() -> None:

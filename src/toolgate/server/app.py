@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
@@ -24,7 +25,7 @@ from toolgate.server.route import Route
 from toolgate.server.routes import TABLE
 from toolgate.server.streaming import streamed
 from toolgate.server.tokens import Tokens
-from toolgate.server.whole import send_whole
+from toolgate.server.whole import Head, send_whole
 from toolgate.settings.settings import Server
 from toolgate.telemetry.place import kind_of, place_of
 from toolgate.tenancy.keys import Key
@@ -91,10 +92,10 @@ class App:
             await streamed(found, receive, send)
             return
         status, body, kind, more = found
-        headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *CLOSED]
         if not more:
-            await send_whole(scope, send, status, headers, body)
+            await send_whole(scope, send, status, _head(kind), body)
             return
+        headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *CLOSED]
         headers = _merged(headers, more)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
@@ -195,6 +196,11 @@ def refused(error: ToolgateError, *, to_admin: bool = False, challenge: bytes = 
 def wire(code: str, *headers: Header, more: str = "") -> Reply:
     """What only this door has to say."""
     return Reply(*wire_problem(code, more=more), PROBLEM, headers)
+
+
+@cache
+def _head(kind: bytes) -> Head:
+    return Head((b"content-type", kind), *CLOSED)
 
 
 def _merged(headers: list[Header], more: tuple[Header, ...]) -> list[Header]:

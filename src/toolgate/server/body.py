@@ -1,12 +1,12 @@
 """A request's body: bounded in size and depth before anything looks at it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
-from types import coroutine
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from toolgate.errors import InvalidRequest
 from toolgate.spec.json_object import parse_object
+from toolgate.stepped import rest
 
 MAX_BYTES = 1024 * 1024
 SECONDS = 30.0
@@ -32,33 +32,20 @@ async def read_object(receive: Receive, *, or_nothing: bool = False) -> dict[str
     else:
         try:
             async with asyncio.timeout(SECONDS):
-                body = await _rest(work, waiting)
+                body = await rest(work, waiting)
         except TimeoutError:
             raise SlowBodyError from None
-    if or_nothing and not body:
-        return {}
+    return {} if or_nothing and not body else object_of(body)
+
+
+def object_of(body: bytes) -> dict[str, Any]:
+    """The JSON object in a body, or `InvalidRequest`."""
+    if len(body) > MAX_BYTES:
+        raise InvalidRequest(f"The body has more than {MAX_BYTES:,} bytes; send less.")
     try:
         return parse_object(body)
     except ValueError as error:
         raise InvalidRequest(f"The body {error}.") from None
-
-
-@coroutine
-def _rest(work: Coroutine[Any, Any, bytes], waiting: Any) -> Generator[Any, Any, bytes]:
-    """Await a coroutine that has been started and waits for `waiting`."""
-    try:
-        while True:
-            try:
-                sent = yield waiting
-            except GeneratorExit:
-                work.close()
-                raise
-            except BaseException as error:  # noqa: BLE001  it belongs to the coroutine
-                waiting = work.throw(error)
-            else:
-                waiting = work.send(sent)
-    except StopIteration as done:
-        return done.value
 
 
 async def _read(receive: Receive) -> bytes:
@@ -76,6 +63,4 @@ async def _read(receive: Receive) -> bytes:
             if size > MAX_BYTES:
                 break
         body = b"".join(parts)
-    if len(body) > MAX_BYTES:
-        raise InvalidRequest(f"The body has more than {MAX_BYTES:,} bytes; send less.")
     return body

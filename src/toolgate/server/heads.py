@@ -1,13 +1,16 @@
 """The headers of a request, by their names: read once, for whichever door it is meant."""
 
-from collections.abc import Mapping, MutableMapping
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
+
+import msgspec
 
 _KEPT = "toolgate.heads"
 _NONE: frozenset[bytes] = frozenset()
 
 
-class Heads(NamedTuple):
+class Heads(msgspec.Struct, frozen=True):
     """Each header's last value; and which of them stood there more than once."""
 
     found: Mapping[bytes, bytes]
@@ -24,11 +27,13 @@ def heads_of(scope: MutableMapping[str, Any]) -> Heads:
     kept: Heads | None = scope.get(_KEPT)
     if kept is not None:
         return kept
-    found: dict[bytes, bytes] = {}
-    repeated: set[bytes] = set()
-    for name, value in scope["headers"]:
-        if name in found:
-            repeated.add(name)
-        found[name] = value
-    made = scope[_KEPT] = Heads(found, frozenset(repeated) if repeated else _NONE)
+    headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
+    found = dict(headers)
+    repeated = _NONE if len(found) == len(headers) else _twice(headers)
+    made = scope[_KEPT] = Heads(found, repeated)
     return made
+
+
+def _twice(headers: Sequence[tuple[bytes, bytes]]) -> frozenset[bytes]:
+    counted = Counter(name for name, _ in headers)
+    return frozenset(name for name, times in counted.items() if times > 1)

@@ -4,12 +4,14 @@ letting its own name point here.
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from toolgate.settings.settings import Server
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+_MOST_HOSTS = 64
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/\s]+))(?::\d{1,5})?\Z")
 
 
@@ -31,6 +33,8 @@ def host_check(server: Server) -> Callable[[bytes | None], bool]:
     if server.host not in {"0.0.0.0", "::"}:  # noqa: S104  compared, not bound
         allowed.add(server.host.lower())
 
+    # Nearly all requests say the same; what somebody makes up must not fill the memory.
+    @lru_cache(_MOST_HOSTS)
     def is_ours(header: bytes | None) -> bool:
         if header is None:
             return False

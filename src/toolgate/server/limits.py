@@ -2,6 +2,7 @@
 
 import itertools
 from asyncio import TimerHandle, Transport
+from collections.abc import Iterator
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -12,6 +13,8 @@ MAX_HEADER_BYTES = 64 * 1024
 HEADER_SECONDS = 10.0
 # Longer than body.SECONDS, which ends with a sentence; this one ends what nobody reads.
 BODY_SECONDS = 40.0
+# A connection over which nothing is asked for so long is closed.
+IDLE_SECONDS = 5.0
 # More at once are told to come back later.
 MAX_CONCURRENT = 2_000
 # A request that is on its way while the server is told to end is answered; nobody sends longer.
@@ -19,7 +22,7 @@ LAST_SECONDS = 0.25
 # The parser copies an unfinished header with every piece, so it gets few and the count is exact.
 _PIECE = 16 * 1024
 # Whoever looks after the server is answered also when nobody else is.
-_HEALTH = frozenset({b"/healthz", b"/readyz"})
+_HEALTH = (b"/healthz", b"/readyz")
 _arrivals = itertools.count()
 
 
@@ -33,8 +36,9 @@ class LimitedProtocol(HttpToolsProtocol):
     _timed = 0.0
     _timer: TimerHandle | None = None
     _is_ending = False
-    # Whether a header belongs to who asks; behind the body it would come after that was decided.
-    _is_head = True
+    # Since when nothing was asked, and what looks at that: one for many requests.
+    _idle_since = 0.0
+    _idle: TimerHandle | None = None
     arrival = 0
 
     def connection_made(self, transport: Transport) -> None:
@@ -50,12 +54,14 @@ class LimitedProtocol(HttpToolsProtocol):
         """Nothing is left to wait for."""
         self._allowed = 0.0
         self._watch()
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser, and stop when a header has no end."""
-        for start in range(0, len(data), _PIECE):
-            piece = data[start : start + _PIECE]
+        for piece in (data,) if len(data) <= _PIECE else _pieces(data):
             self._unfinished += len(piece)
             super().data_received(piece)
             if self.transport.is_closing():
@@ -71,27 +77,22 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request's first byte."""
         super().on_message_begin()
-        self._is_head = True
         self._allowed = HEADER_SECONDS
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """One of the request's own; what comes behind a body is left out."""
-        if self._is_head:
-            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Who asks, and for what, is known."""
-        self._is_head = False
         # A whole URL names a host that nothing here would compare with ours.
         if not self.url.startswith(b"/"):
             raise ValueError("the target is not a path")
         self._unfinished = 0
         self._allowed = BODY_SECONDS
         most = self.limit_concurrency
-        if self.url.partition(b"?")[0] in _HEALTH:
+        if self.url.startswith(_HEALTH) and self.url.partition(b"?")[0] in _HEALTH:
             self.limit_concurrency = None
         super().on_headers_complete()
         self.limit_concurrency = most
+        # What comes behind a body is nobody's: who asks was decided by what came before it.
+        self.headers = []
         self.scope["extensions"] = {EXTENSION: Whole(self.cycle)}  # pyright: ignore[reportGeneralTypeIssues]
         if self._is_ending:
             self.cycle.keep_alive = False
@@ -106,6 +107,22 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unfinished = 0
         self._allowed = 0.0
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """The next request may come, or nothing for a while.
+
+        A timer for each answer, set now and cancelled by the next request, is what uvicorn has.
+        """
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        self._idle_since = self.loop.time()
+        if self._idle is None:
+            self._idle = self.loop.call_later(IDLE_SECONDS, self._look)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  the parser's words help nobody
         """Not HTTP, or not for us."""
@@ -158,6 +175,18 @@ class LimitedProtocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
+    def _look(self) -> None:
+        """Whether nobody has asked for anything for so long that nobody will."""
+        self._idle = None
+        if self._allowed or self._is_answering():
+            # Its answer begins the wait anew.
+            return
+        left = self._idle_since + IDLE_SECONDS - self.loop.time()
+        if left > 0:
+            self._idle = self.loop.call_later(left, self._look)
+        else:
+            self.transport.close()
+
     def _is_sending(self) -> bool:
         return bool(self.cycle) and not self.cycle.response_complete and self.cycle.more_body
 
@@ -174,3 +203,8 @@ class LimitedProtocol(HttpToolsProtocol):
             head = b"content-type: application/problem+json\r\ncontent-length: %d\r\n" % len(body)
             self.transport.write(STATUS_LINE[status] + head + b"connection: close\r\n\r\n" + body)
         self.transport.close()
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    for start in range(0, len(data), _PIECE):
+        yield data[start : start + _PIECE]

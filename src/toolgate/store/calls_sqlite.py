@@ -37,7 +37,7 @@ _Row = Sequence[Any]
 # Where the id of its call stands among the values of an end.
 _CALL = -3
 # So many rows to a statement, where there are as many: each number is a statement of its own.
-_SIZES = (16, 4, 1)
+_SIZES = (64, 16, 4, 1)
 # As `ledger.budget.added`.
 _CHARGE = (
     f"UPDATE budget_leases SET spent = CASE WHEN spent >= {FULL} THEN {FULL} "  # noqa: S608

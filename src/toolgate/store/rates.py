@@ -1,7 +1,8 @@
-"""Rate limits in Redis: one script, one round trip for all that hold for a call, Redis's clock.
+"""Rate limits in Redis: one script for all that hold for a call, by Redis's clock.
 
-Keys go by themselves once they are as good as new. A server that does not answer in time is left
-alone for a moment; what cannot be told is never taken for a yes.
+Calls that come while one round trip is under way share the next one, and those that the same limits
+hold for share the script too. Keys go by themselves once they are as good as new. A server that
+does not answer in time is left alone for a moment; what cannot be told is never taken for a yes.
 """
 
 # redis carries no complete types; strictness here would only be about it.
@@ -12,41 +13,65 @@ import contextlib
 import hashlib
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
+
+from redis.exceptions import NoScriptError, ResponseError
 
 from toolgate import clock
 from toolgate.breaker import Breaker, Limits, Outcome
 from toolgate.errors import LimitsUnavailable
 from toolgate.gcra import Limit, Refused
+from toolgate.store.gather import Gather
 from toolgate.store.redis import PREFIX, client
 
 _log = logging.getLogger("toolgate.redis")
 _SECONDS = 0.25
 _LONGEST = 200
-# A question takes a fraction of what opening one does: a crowd of callers waits for its turn.
-_CONNECTIONS = 8
 _AWAY = Limits(window=10, at_least=3, failed_share=0.5, wait=1.0, probes=1, patience=5.0)
-# Microseconds since the epoch: a number of Lua's holds them exactly.
+# So many calls, one after the other. What a limit refuses uses nothing up, so all that come after
+# would be refused as well. Microseconds since the epoch: a number of Lua's holds them exactly.
 _TAKE = """
 local now = redis.call('TIME')
 now = now[1] * 1000000 + now[2]
-local fair = {}
+local fair, interval, ahead = {}, {}, {}
 for i, key in ipairs(KEYS) do
-  local interval, ahead = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
-  local at = tonumber(redis.call('GET', key) or '0')
-  if at < now then at = now end
-  if at > now + ahead + interval then at = now + ahead + interval end
-  if at - now > ahead then
-    return {i, string.format('%.0f', at - now - ahead)}
+  interval[i], ahead[i] = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])
+  fair[i] = tonumber(redis.call('GET', key) or '0')
+  if fair[i] < now then fair[i] = now end
+  local last = now + ahead[i] + interval[i]
+  if fair[i] > last then fair[i] = last end
+end
+local function refusing()
+  for i in ipairs(KEYS) do
+    if fair[i] - now > ahead[i] then return i end
   end
-  fair[i] = at + interval
+  return 0
 end
-for i, key in ipairs(KEYS) do
-  local left = math.ceil((fair[i] - now) / 1000) + 1
-  redis.call('SET', key, string.format('%.3f', fair[i]), 'PX', string.format('%.0f', left))
+local wanted, taken, by = tonumber(ARGV[1]), 0, 0
+while taken < wanted do
+  by = refusing()
+  if by > 0 then break end
+  for i in ipairs(KEYS) do fair[i] = fair[i] + interval[i] end
+  taken = taken + 1
 end
-return {0, '0'}
+if taken > 0 then
+  for i, key in ipairs(KEYS) do
+    local left = math.ceil((fair[i] - now) / 1000) + 1
+    redis.call('SET', key, string.format('%.3f', fair[i]), 'PX', string.format('%.0f', left))
+  end
+end
+if by == 0 then return {taken, 0, '0'} end
+return {taken, by, string.format('%.0f', fair[by] - now - ahead[by])}
 """
+_SHA = hashlib.sha1(_TAKE.encode(), usedforsecurity=False).hexdigest()
+_Terms: TypeAlias = Sequence[Limit]
+
+
+class _Group(NamedTuple):
+    """Calls of one moment that the same limits hold for, by their places in it."""
+
+    limits: _Terms
+    places: list[int]
 
 
 class RedisRates:
@@ -55,25 +80,29 @@ class RedisRates:
     def __init__(self, url: str, installation: str = "") -> None:
         """`url` and `installation` as for `RedisShared`."""
         self._prefix = f"{PREFIX}{installation}:rate:"
-        self._client = client(url, connections=_CONNECTIONS)
-        self._take: Any = self._client.register_script(_TAKE)
+        self._client = client(url, connections=1)
+        self._together = Gather(self._asked)
         self._breaker = Breaker(_AWAY)
         self._is_away = False
 
     async def close(self) -> None:
-        """Let go."""
+        """Let go, once whoever waits has heard."""
+        await self._together.close()
         with contextlib.suppress(Exception):
             await self._client.aclose()
 
-    async def take(self, limits: Sequence[Limit]) -> Refused | None:
+    async def take(self, limits: _Terms) -> Refused | None:
         """Use one call of every limit, or of none; `LimitsUnavailable` where nobody can tell."""
         permit = self._breaker.enter(clock.monotonic_ns())
         if permit is None:
             raise _unproven()
         outcome = Outcome.IGNORED
         try:
+            # With what is under way before it: no call waits longer than that.
             async with asyncio.timeout(_SECONDS):
-                number, wait_us = await self._asked(limits)
+                refused = await self._together.do(limits)
+            if isinstance(refused, Exception):
+                raise refused  # noqa: TRY301  what failed for this one, told by the batch
             outcome = Outcome.SUCCEEDED
         except Exception as error:  # noqa: BLE001  a broken server can break its client in any way
             outcome = Outcome.FAILED
@@ -83,14 +112,58 @@ class RedisRates:
             # A call that was cancelled says nothing about the server.
             self._breaker.leave(permit, clock.monotonic_ns(), outcome)
         self._told("")
-        return None if number == 0 else Refused(limits[number - 1], wait_us * 1_000)
+        return refused
 
-    async def _asked(self, limits: Sequence[Limit]) -> tuple[int, int]:
-        args: list[str] = []
+    async def _asked(self, batch: Sequence[_Terms]) -> Sequence[Refused | Exception | None]:
+        """Of each whether it is refused, or why that cannot be told."""
+        groups: dict[int, _Group] = {}
+        for place, limits in enumerate(batch):
+            groups.setdefault(id(limits), _Group(limits, [])).places.append(place)
+        async with asyncio.timeout(_SECONDS):
+            told = await self._told_of(list(groups.values()))
+        found: list[Refused | Exception | None] = [None] * len(batch)
+        for (limits, places), answer in zip(groups.values(), told, strict=True):
+            if isinstance(answer, Exception):
+                taken, refused = 0, answer
+            else:
+                taken, by, wait_us = map(int, answer)
+                # Where nothing refuses, all are taken; an answer that says otherwise is none.
+                refused = Refused(limits[by - 1], wait_us * 1_000) if by else ValueError(answer)
+            for place in places[taken:]:
+                found[place] = refused
+        return found
+
+    async def _told_of(self, groups: Sequence[_Group]) -> Sequence[Any]:
+        """What the script says about each."""
+        told = list(await self._sent(groups))
+        # A server that is new, or was emptied, has not run these.
+        left = [place for place, one in enumerate(told) if isinstance(one, NoScriptError)]
+        if left:
+            await self._client.script_load(_TAKE)
+            again = await self._sent([groups[place] for place in left])
+            for place, answer in zip(left, again, strict=True):
+                told[place] = answer
+        return told
+
+    async def _sent(self, groups: Sequence[_Group]) -> Sequence[Any]:
+        if len(groups) == 1:
+            try:
+                return [await self._client.execute_command(*self._command(groups[0]))]
+            except ResponseError as error:
+                return [error]
+        asking = self._client.pipeline(transaction=False)
+        for one in groups:
+            asking.execute_command(*self._command(one))
+        return await asking.execute(raise_on_error=False)
+
+    def _command(self, group: _Group) -> list[bytes | str | int]:
+        limits, places = group
+        command: list[bytes | str | int] = ["EVALSHA", _SHA, len(limits)]
+        command += [self._name(one) for one in limits]
+        command.append(len(places))
         for one in limits:
-            args += (f"{one.interval_ns / 1_000:.3f}", f"{one.ahead_ns / 1_000:.3f}")
-        number, wait_us = await self._take(keys=[self._name(one) for one in limits], args=args)
-        return int(number), int(wait_us)
+            command += (f"{one.interval_ns / 1_000:.3f}", f"{one.ahead_ns / 1_000:.3f}")
+        return command
 
     def _name(self, limit: Limit) -> bytes:
         key = limit.key.encode("utf-8", "surrogatepass")

@@ -52,7 +52,9 @@ class Sqlite:
         # The writer's own connection.
         self._hand: Connection | None = None
         self._readers = None if path is None else Readers(self._engine, _READERS)
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        # What was asked for in this turn of a loop, and what the writer was handed of earlier ones.
+        self._asked: dict[asyncio.AbstractEventLoop, list[Job]] = {}
+        self._jobs: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write, name="toolgate-write", daemon=True)
         self._writer.start()
 
@@ -109,13 +111,27 @@ class Sqlite:
             raise closed()
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
-        self._jobs.put(Job(work, loop, done, item))
+        asked = self._asked.get(loop)
+        if asked is None:
+            asked = self._asked[loop] = []
+            # Not at once: a writer that is woken by the first of many waits for the interpreter
+            # until the last one is there, or goes off with a few and lets the others wait.
+            loop.call_soon(self._hand_over, loop)
+        asked.append(Job(work, loop, done, item))
         return done
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        """All that was asked for in one turn of a loop."""
+        asked = self._asked.pop(loop, None)
+        if asked is not None:
+            self._jobs.put(asked)
 
     async def close(self) -> None:
         """Let the writer finish its queue, and readers what they read. Twice equals once."""
         if not self._closed:
             self._closed = True
+            for loop in list(self._asked):
+                self._hand_over(loop)
             self._jobs.put(None)
         await asyncio.to_thread(self._finish)
 
@@ -151,18 +167,16 @@ class Sqlite:
             self._hand = None
 
     def _write_all(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            batch = [job]
-            last = False
+        last = False
+        while not last and (batch := self._jobs.get()) is not None:
             while len(batch) < _MOST_TOGETHER and not self._jobs.empty():
                 waiting = self._jobs.get()
                 if waiting is None:
                     last = True
                     break
-                batch.append(waiting)
-            self._commit(batch)
-            if last:
-                return
+                batch += waiting
+            for first in range(0, len(batch), _MOST_TOGETHER):
+                self._commit(batch[first : first + _MOST_TOGETHER])
 
     def _commit(self, batch: list[Job]) -> None:
         self._writing_ns = clock.monotonic_ns()

@@ -4,15 +4,14 @@ import asyncio
 import contextlib
 from collections.abc import Coroutine, Generator
 from contextvars import ContextVar
-from types import coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 from toolgate import clock
 from toolgate.call import Call, Output
 from toolgate.errors import OutOfTime, Overloaded, TimedOut
 from toolgate.executor.extension import Extension, Handler
+from toolgate.stepped import rest
 
-T = TypeVar("T")
 _OVERDUE = "the call took too long"
 # How long a call that was told to end may take to be over and on record, when the house closes.
 _LAST_WORDS = 2.0
@@ -119,7 +118,7 @@ class Deadline(Extension):
         self._waiting.add(limit)
         self._alarm.set(call.until_ns, task.get_loop())
         try:
-            output = await _rest(work, waiting, limit)
+            output = await rest(work, waiting, limit.thrown)
         except BaseException as error:
             if limit.taken_back() and isinstance(error, asyncio.CancelledError):
                 raise timed_out(call) from None
@@ -149,6 +148,12 @@ class _Limit:
         if not self.expired:
             self.expired = True
             self._task.cancel()
+
+    def thrown(self, error: BaseException) -> None:
+        """What its task hears because of it can be told from what others cancel it for."""
+        if self.expired and isinstance(error, asyncio.CancelledError):
+            # A class of our own would not be a cancellation to a task group.
+            error.args = (_OVERDUE,)
 
     def taken_back(self) -> bool:
         """Whether it has cancelled the task, and nobody else has: that holds no longer."""
@@ -187,27 +192,6 @@ class _Alarm:
         if next_ns != _NEVER:
             # Not at once: where many end one after the other, each ring looks at all of them.
             self._start(max(next_ns, now + _PAUSE_NS), loop)
-
-
-@coroutine
-def _rest(work: Coroutine[Any, Any, T], waiting: Any, limit: _Limit) -> Generator[Any, Any, T]:
-    """Await a coroutine that has been started and waits for `waiting`."""
-    try:
-        while True:
-            try:
-                sent = yield waiting
-            except GeneratorExit:
-                work.close()
-                raise
-            except BaseException as error:  # noqa: BLE001  a cancellation belongs to the coroutine
-                if isinstance(error, asyncio.CancelledError) and limit.expired:
-                    # A class of our own would not be a cancellation to a task group.
-                    error.args = (_OVERDUE,)
-                waiting = work.throw(error)
-            else:
-                waiting = work.send(sent)
-    except StopIteration as done:
-        return done.value
 
 
 def out_of_time(call: Call) -> OutOfTime:

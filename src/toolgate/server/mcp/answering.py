@@ -31,6 +31,7 @@ class Answering:
         self, gate: Runtime, *, expose_tools: bool = True, task_after: float = AFTER
     ) -> None:
         self.gate = gate
+        self._exposes_tools = expose_tools
         # Between nodes.
         self.post = Post(gate.shelf)
         self.changes = Changes(gate)
@@ -90,7 +91,7 @@ class Answering:
             and "requestState" not in params
             and "inputResponses" not in params
             and "extensions" not in peer.capabilities
-            and self.methods.exposes(_CALL)
+            and self._exposes_tools
         )
 
     def changes_nothing(self, message: Message) -> bool:

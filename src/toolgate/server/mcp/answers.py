@@ -1,5 +1,6 @@
 """An Output as the result of `tools/call`."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import orjson
@@ -57,19 +58,19 @@ def finished(output: Output, spec: ToolSpec | None, *, modern: bool) -> dict[str
     return stamped(result, meta, modern=modern)
 
 
-def written(id_: Id, output: Output, spec: ToolSpec | None) -> bytes | None:
+def written(
+    id_: Id, output: Output, *, has_output: bool, fits: Callable[[Any], bool] | None
+) -> bytes | None:
     """The whole answer of a success on the newer revision, as `finished` would give it; `None`
-    where that has to look closer.
+    where that has to look closer. Of a tool whose results are shown as their JSON.
     """
     data: Any = output.data
     if type(data) is str:
-        if spec is not None:
+        if has_output:
             return None
         text, structured = orjson.dumps(data), b""
     elif type(data) is dict and "content" not in data:
-        if spec is not None and not _fits(spec, {"structuredContent": data}):
-            return None
-        if blocks(spec, data) is not None:
+        if fits is not None and not fits(data):
             return None
         raw = orjson.dumps(data)
         text, structured = orjson.dumps(raw.decode()), b',"structuredContent":' + raw
@@ -130,9 +131,12 @@ def _where(details: dict[str, Any]) -> str:
     return f" To agree: {', or '.join(ways.values())}." if ways else ""
 
 
-def _fits(spec: ToolSpec, result: dict[str, Any]) -> bool:
-    """What is told of its result in the list holds for it."""
+def held(spec: ToolSpec) -> Callable[[Any], bool] | None:
+    """What the list tells of a tool's result has to hold for it: how that is found out."""
     schema = spec.output_schema
-    if schema is None or schema.value().get("type") != "object":
-        return True
-    return schema.is_valid(result.get("structuredContent"))
+    return None if schema is None or schema.value().get("type") != "object" else schema.is_valid
+
+
+def _fits(spec: ToolSpec, result: dict[str, Any]) -> bool:
+    fits = held(spec)
+    return fits is None or fits(result.get("structuredContent"))

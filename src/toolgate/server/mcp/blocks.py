@@ -12,6 +12,12 @@ _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _FILES = b'"media_type"'
 
 
+def is_bare(spec: ToolSpec) -> bool:
+    """Whether `blocks` has nothing to show of any result of a tool."""
+    schema = spec.output_schema
+    return schema is None or (drawn(schema) is None and _FILES not in schema.raw)
+
+
 def blocks(spec: ToolSpec | None, data: Any) -> list[Block] | None:
     """What a client is shown of a result, or `None` where that is its JSON alone."""
     schema = None if spec is None else spec.output_schema

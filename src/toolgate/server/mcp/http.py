@@ -1,7 +1,7 @@
 """`/mcp`: MCP over HTTP, both revisions from one place."""
 
 import asyncio
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, MutableMapping
 from typing import Any
 
 from toolgate import clock
@@ -9,7 +9,7 @@ from toolgate.call import Caller
 from toolgate.errors import ToolgateError, ToolNotFound
 from toolgate.runtime import Runtime
 from toolgate.server.auth import Door, caller_of
-from toolgate.server.body import Receive, SlowBodyError, read_object
+from toolgate.server.body import Receive, SlowBodyError, object_of, read_object
 from toolgate.server.headers import CLOSED
 from toolgate.server.heads import Heads, heads_of
 from toolgate.server.mcp import revision, rpc, sse
@@ -26,14 +26,16 @@ from toolgate.server.mcp.spoken import heard
 from toolgate.server.mcp.tasks import AFTER
 from toolgate.server.problems import problem, wire_problem
 from toolgate.server.rights import Right, may, not_for
-from toolgate.server.whole import send_whole
+from toolgate.server.whole import Head, body_of, send_whole
 from toolgate.spec.tool import ToolSpec
+from toolgate.stepped import rest
 from toolgate.tenancy.keys import Key, not_valid
 
 PATH = "/mcp"
 Scope = MutableMapping[str, Any]
-_JSON = ((b"content-type", b"application/json"), *CLOSED)
+_HEAD = Head((b"content-type", b"application/json"), *CLOSED)
 _MOST_CALLERS = 10_000
+_HANDSHAKE = frozenset(one.encode() for one in revision.HANDSHAKE)
 
 
 class Mcp:
@@ -91,7 +93,9 @@ class Mcp:
             await self._legacy.other(scope["method"], headers, key, receive, send)
             return
         try:
-            message = heard(rpc.read(await read_object(receive)), heads)
+            body = body_of(scope)
+            said = await read_object(receive) if body is None else object_of(body)
+            message = heard(rpc.read(said), heads)
         except SlowBodyError:
             status, body = wire_problem("request_timeout")
             await reply(send, status, body)
@@ -127,7 +131,7 @@ class Mcp:
         receive: Receive,
         send: sse.Send,
     ) -> None:
-        headers, repeated = heads
+        headers = heads.found
         if not message.is_request:
             # Nothing is to be said here without being asked; what comes all the same is taken.
             version = headers.get(VERSION, b"").strip().decode("latin-1")
@@ -136,7 +140,7 @@ class Mcp:
             return
         spec = None
         try:
-            peer = peer_of(message, headers, key, caller, repeated)
+            peer = peer_of(message, headers, key, caller, heads.repeated)
             if message.method == "tools/call":
                 spec = self._answering.gate.catalog.current.get(str(message.params.get("name")))
                 meant = spec or self._meant(message)
@@ -189,28 +193,37 @@ class Mcp:
         send: sse.Send,
     ) -> None:
         """One answer, in one piece."""
+        if spec is not None and self._answering.is_plain(message, peer, spec):
+            exchange = self._answering.exchange(message, peer, DEAF)
+            work = self._answering.plainly(exchange, spec, message.id)
+            # Most have nothing to wait for; nobody has to listen for who goes away meanwhile.
+            try:
+                waiting = work.send(None)
+            except StopIteration as done:
+                found = done.value
+            else:
+                found = await self._while_there(rest(work, waiting), receive)
+        elif self._answering.changes_nothing(message):
+            found = await self._while_there(self._answer(message, peer, DEAF), receive)
+        else:
+            found = await self._answer(message, peer, DEAF)
+        if found is not None:
+            status, body = found
+            await send_whole(scope, send, status, _HEAD, body)
+
+    async def _while_there(
+        self, work: Awaitable[tuple[int, bytes]], receive: Receive
+    ) -> tuple[int, bytes] | None:
+        """What comes of it; nothing where nobody is there any more to be answered."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  a server runs each request in one
-        is_plain = spec is not None and self._answering.is_plain(message, peer, spec)
-        can_end = is_plain or self._answering.changes_nothing(message)
-        if can_end:
-            self._running.enter(task, receive)
+        self._running.enter(task, receive)
         try:
-            if spec is not None and is_plain:
-                exchange = self._answering.exchange(message, peer, DEAF)
-                status, body = await self._answering.plainly(exchange, spec, message.id)
-            else:
-                status, body = await self._answer(message, peer, DEAF)
+            return await work
         except asyncio.CancelledError:
-            if not can_end:
-                raise
-            # Nobody is there to be answered.
-            return
+            return None
         finally:
-            if can_end:
-                self._running.leave(task)
-        headers = (*_JSON, (b"content-length", b"%d" % len(body)))
-        await send_whole(scope, send, status, headers, body)
+            self._running.leave(task)
 
     async def _answer(self, message: Message, peer: Peer, back: Back) -> tuple[int, bytes]:
         exchange = self._answering.exchange(message, peer, back)
@@ -247,7 +260,7 @@ def _is_modern(message: Message, headers: Headers) -> bool:
     """By its header; and by what it says itself, so that a wrong header is found out."""
     version = headers.get(VERSION)
     if version is not None:
-        return version.strip().decode("latin-1") not in revision.HANDSHAKE
+        return version.strip() not in _HANDSHAKE
     meta = message.params.get("_meta")
     return isinstance(meta, dict) and revision.VERSION in meta
 
@@ -268,7 +281,7 @@ async def reply(
     send: sse.Send, status: int, body: bytes, more: tuple[tuple[bytes, bytes], ...] = ()
 ) -> None:
     """One answer."""
-    headers = [*_JSON, (b"content-length", b"%d" % len(body)), *more]
+    headers = [*_HEAD.headers, (b"content-length", b"%d" % len(body)), *more]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

@@ -2,12 +2,15 @@
 
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import orjson
 
 from toolgate.catalog.snapshot import Snapshot
 from toolgate.server.mcp import revision
+from toolgate.server.mcp.answers import held
+from toolgate.server.mcp.blocks import is_bare
 from toolgate.server.mcp.paging import after_of, cursor_of
 from toolgate.server.mcp.rpc import Id, Params
 from toolgate.spec.export import mcp
@@ -30,6 +33,10 @@ class Shape(NamedTuple):
     has_output: bool
     # Whether some of its arguments have to stand in headers too.
     is_mirrored: bool
+    # What results have to be, where they are objects that a listed schema tells of.
+    fits: Callable[[Any], bool] | None
+    # Whether a result is shown as its JSON, and nothing of it as a text or a picture.
+    is_bare: bool
 
 
 class Listing:
@@ -49,10 +56,7 @@ class Listing:
         if found is None:
             if len(self._shapes) >= _MOST_SHAPES:
                 self._shapes.clear()
-            shown = mcp(spec)
-            is_mirrored = b'"x-mcp-header"' in spec.input_schema.raw
-            found = Shape(orjson.dumps(shown), "outputSchema" in shown, is_mirrored)
-            self._shapes[spec.fingerprint] = found
+            found = self._shapes[spec.fingerprint] = _shape(spec)
         return found
 
     def page(self, specs: tuple[ToolSpec, ...], params: Params) -> tuple[bytes, str | None]:
@@ -85,6 +89,18 @@ class Listing:
                     back[shown] = "" if shown in back else own
             self._names = (snapshot, back)
         return self._names[1].get(name) or None
+
+
+def _shape(spec: ToolSpec) -> Shape:
+    shown = mcp(spec)
+    has_output = "outputSchema" in shown
+    return Shape(
+        raw=orjson.dumps(shown),
+        has_output=has_output,
+        is_mirrored=b'"x-mcp-header"' in spec.input_schema.raw,
+        fits=held(spec) if has_output else None,
+        is_bare=not has_output or is_bare(spec),
+    )
 
 
 def answer(

@@ -91,24 +91,26 @@ def _lacks(*names: str) -> Fault:
 
 def _compare(message: Message, version: str, headers: Headers) -> None:
     """A proxy decides by the headers, we by the body: they have to say the same."""
-    if _said(headers, VERSION) != version.encode("utf-8", "replace"):
+    if not _says(headers, VERSION, version):
         raise _differs("MCP-Protocol-Version", "the version in '_meta'")
-    if _said(headers, METHOD) != message.method.encode("utf-8", "replace"):
+    if not _says(headers, METHOD, message.method):
         raise _differs("Mcp-Method", "the method")
     named = NAMED.get(message.method)
     if named is None:
         return
-    given, header = message.params.get(named), _said(headers, NAME)
+    given = message.params.get(named)
     if type(given) is not str:
         return
-    is_plain = not header.startswith(b"=?") and header == given.encode("utf-8", "replace")
-    if not is_plain and (NAME not in headers or unwrapped(header) != given):
+    header = headers.get(NAME)
+    is_plain = _says(headers, NAME, given) and not given.startswith("=?")
+    if not is_plain and (header is None or unwrapped(header.strip()) != given):
         raise _differs("Mcp-Name", repr(named))
 
 
-def _said(headers: Headers, name: bytes) -> bytes:
-    """Blanks around a value are no part of it."""
-    return headers.get(name, b"").strip()
+def _says(headers: Headers, name: bytes, what: str) -> bool:
+    """Whether a header is there and says so; blanks around a value are no part of it."""
+    given, value = headers.get(name), what.encode("utf-8", "replace")
+    return given == value or (given is not None and given.strip() == value)
 
 
 def _differs(header: str, what: str) -> Fault:

@@ -1,8 +1,9 @@
 """JSON-RPC as MCP speaks it: messages in and out, and the codes of its faults."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
+import msgspec
 import orjson
 
 from toolgate.protocol import (
@@ -74,7 +75,7 @@ class Fault(Exception):
         self.data = data
 
 
-class Message(NamedTuple):
+class Message(msgspec.Struct, frozen=True):
     """One that came in. A notification has no `id`; an answer has no `method`."""
 
     id: Id

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from toolgate.server.heads import Heads
 from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, Message, meta_of
 from toolgate.server.mcp.tools import KEY, SESSION, TURN_GROUP
@@ -16,10 +18,10 @@ _SAID: Mapping[bytes, str] = {
 
 def heard(message: Message, heads: Heads) -> Message:
     """The message, with what its headers say. Of two that differ nobody can tell which is meant."""
-    headers, repeated = heads
-    if message.method != "tools/call" or not (_SAID.keys() & headers.keys()):
+    headers = heads.found
+    if message.method != "tools/call" or _SAID.keys().isdisjoint(headers):
         return message
-    for header in _SAID.keys() & repeated:
+    for header in _SAID.keys() & heads.repeated:
         raise Fault(
             INVALID_PARAMS,
             f"The header {header.decode()!r} is there twice. Nothing ran: send one.",
@@ -37,4 +39,5 @@ def heard(message: Message, heads: Heads) -> Message:
                 f"{name!r} in '_meta' and its header differ, and nobody can say which is meant. "
                 "Nothing ran: send one.",
             )
-    return message._replace(params=message.params | {"_meta": {**meta, **said}})
+    params = message.params | {"_meta": {**meta, **said}}
+    return msgspec.structs.replace(message, params=params)

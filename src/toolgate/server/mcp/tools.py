@@ -65,10 +65,11 @@ class Calls:
         except CallRefused as error:
             return rpc.result(id_, _refused(error, exchange, _Round(None, {})))
         if output.error is None and exchange.gate.features.structured_tool_output:
-            held = spec if self._listing.shape(spec).has_output else None
-            written = answers.written(id_, output, held)
-            if written is not None:
-                return written
+            shape = self._listing.shape(spec)
+            if shape.is_bare:
+                written = answers.written(id_, output, has_output=shape.has_output, fits=shape.fits)
+                if written is not None:
+                    return written
         found = _Round(None, {})
         told = await self._told(exchange, spec.name, args, found, output, spec)
         return rpc.result(id_, told)

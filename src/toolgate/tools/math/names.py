@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from toolgate.errors import ToolError
-from toolgate.tools.math.tokens import NAME, words
+from toolgate.tools.math.tokens import is_name
 from toolgate.tools.math.vocabulary import ALIASES, FUNCTIONS, KEYWORDS, TRUTHS
 
 
@@ -12,16 +12,8 @@ def check_names(names: Iterable[str]) -> None:
     for name in names:
         if name in KEYWORDS or name in TRUTHS or name in FUNCTIONS or name in ALIASES:
             raise ToolError(f'"{name}" has a meaning of its own. Give the variable another name.')
-        if not _is_name(name):
+        if not is_name(name):
             raise ToolError(
                 f"{name[:40]!a} cannot name a variable. Use letters, digits and _, with a letter "
                 "first, such as x1 or net_price."
             )
-
-
-def _is_name(name: str) -> bool:
-    try:
-        found = words(name)
-    except ToolError:
-        return False
-    return len(found) == 2 and found[0].kind == NAME and found[0].text == name

@@ -84,6 +84,13 @@ def words(text: str) -> list[Token]:
     return found
 
 
+def is_name(text: str) -> bool:
+    """Whether all of a text is one name, and an expression has it as it is written."""
+    match = _WORD.fullmatch(text) if len(text) <= LONGEST else None
+    named = match is not None and match.lastgroup == "name"
+    return named and "__" not in text and text not in _NAMES
+
+
 def number(token: Token) -> int | Fraction:
     """The value of a number, exactly."""
     text = token.text.replace("_", "").lower()
