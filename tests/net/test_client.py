@@ -12,6 +12,7 @@ from tests.net.far import OK, Got, Said, answer, far
 from tests.net.tripwire import tripwire
 from toolgate.net.client import HttpClient
 from toolgate.net.errors import Late, Lost, NotSent
+from toolgate.net.headers import Fixed
 
 pytestmark = pytest.mark.req("P2")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -153,6 +154,19 @@ async def test_a_header_that_would_be_more_than_one_is_not_sent(
         with tripwire() as seen, pytest.raises(NotSent):
             await client.get(there.url(), headers=headers, most=10)
         assert seen == []
+        with pytest.raises(NotSent):
+            Fixed(headers)
+
+
+async def test_headers_that_were_looked_at_once_go_out_as_any_others(client: HttpClient) -> None:
+    headers = {"Accept": "text/plain", "X-Trace": "a b"}
+    async with far(lambda _got, _writer: OK) as there:
+        for sent in (headers, Fixed(headers)):
+            await client.get(there.url(), headers=sent, most=10)
+        first, second = there.got
+    assert first.headers == second.headers
+    assert dict(Fixed(headers)) == headers
+    assert "a b" not in repr(Fixed(headers)), "a value can be a token"
 
 
 @pytest.mark.parametrize("method", ["get", "GET /", "G\r\n", "", "GÉT"])

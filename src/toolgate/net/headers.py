@@ -54,12 +54,43 @@ class Headers(Mapping[str, str]):
         return f"Headers({', '.join(self)})"
 
 
+class Fixed(Mapping[str, str]):
+    """Headers of a request that go out again and again: looked at once."""
+
+    __slots__ = ("_values", "lines")
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = dict(values)
+        self.lines = _lines(self._values)
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        # As above.
+        return f"Fixed({', '.join(self)})"
+
+
 def head(
     method: str, path: str, authority: str, headers: Mapping[str, str], length: int | None
 ) -> bytes:
     """A request up to its body. What would be read as more than that is not written."""
     if not _METHOD.match(method):
         raise NotSent(f"A method is written in capital letters, such as GET. {_NOTHING}")
+    lines = headers.lines if type(headers) is Fixed else _lines(headers)
+    size = f"Content-Length: {length or 0}\r\n" if length is not None or method in _BODY else ""
+    first = f"{method} {path} HTTP/1.1\r\nHost: {authority}\r\nAccept-Encoding: identity\r\n{size}"
+    return b"%b%b\r\n" % (_encoded(first), lines)
+
+
+def _lines(headers: Mapping[str, str]) -> bytes:
+    """Headers as they are written, if they may be."""
     lines, agent = "", _AGENT
     for name, value in headers.items():
         known = _known.get(name) or _learnt(name)
@@ -70,12 +101,12 @@ def head(
         lines += f"{name}: {value}\r\n"
     if len(lines) > _MOST:
         raise NotSent(f"The headers are longer than {_MOST:,} characters. {_NOTHING}")
-    size = f"Content-Length: {length or 0}\r\n" if length is not None or method in _BODY else ""
+    return _encoded(agent + lines)
+
+
+def _encoded(lines: str) -> bytes:
     try:
-        return (
-            f"{method} {path} HTTP/1.1\r\nHost: {authority}\r\nAccept-Encoding: identity\r\n"
-            f"{agent}{size}{lines}\r\n"
-        ).encode("latin-1")
+        return lines.encode("latin-1")
     except UnicodeEncodeError:
         raise NotSent(f"A header has a letter beyond Latin-1. {_NOTHING}") from None
 

@@ -9,6 +9,7 @@ from toolgate.asked import Line
 from toolgate.errors import InputNeeded
 from toolgate.net.client import HttpClient, Streaming
 from toolgate.net.errors import Late, NotSent
+from toolgate.net.headers import Fixed
 from toolgate.protocol import INVALID_REQUEST
 from toolgate.upstreams import body as body_of
 from toolgate.upstreams import headers as repeating
@@ -74,7 +75,7 @@ class Http:
         self._params: Mapping[str, Mapping[tuple[str, ...], str]] = {}
         self._welcome = Welcome(version="", is_modern=True, capabilities={}, info={})
         self._phrases = Phrases(is_modern=True, asks=asks)
-        self._heads: dict[str, dict[str, str]] = {}
+        self._heads: dict[str, Fixed] = {}
         self._aside = Aside()
         # Who could be asked what a server asks beside its calls; kept only where that is allowed.
         self._callers = Callers()
@@ -119,14 +120,13 @@ class Http:
         body = self._phrases.call(id_, tool, args, line, meta)
         head = self._heads.get(tool)
         if head is None:
-            head = self._heads[tool] = self._head("tools/call", tool)
+            head = self._heads[tool] = Fixed(self._head("tools/call", tool))
             if len(self._heads) > _MOST_KEPT:
                 self._heads.clear()
         wanted = self._params.get(tool)
-        if wanted:
-            head = head | repeating.of_arguments(wanted, args)
+        sent = {**head, **repeating.of_arguments(wanted, args)} if wanted else head
         try:
-            return await self._posted(id_, body, head, seconds, line)
+            return await self._posted(id_, body, sent, seconds, line)
         except SessionGoneError:
             return await self._begun_anew(head.get("Mcp-Session-Id", ""))
 
