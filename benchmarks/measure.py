@@ -52,6 +52,13 @@ class Bar:
         return self.value is not None and self.value <= self.limit
 
 
+def here(limit: float, floor: float | None, then: float) -> float:
+    """A bar as it holds on this machine: set where the floor took `then`, it is no more on a faster
+    machine and in proportion more on a slower one.
+    """
+    return limit if floor is None else limit * max(floor / then, 1.0)
+
+
 @contextmanager
 def quiet_gc() -> Generator[None]:
     """Collect now, then keep the collector out of the measured stretch."""
