@@ -101,6 +101,24 @@ async def test_a_root_is_no_package_of_tools(
             assert "WrittenByToolsError" in reasons(gate)["told"]
 
 
+@pytest.mark.parametrize("is_guarded", [True, False])
+async def test_a_plugin_is_no_package_beside_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_guarded: bool
+) -> None:
+    if not is_guarded:
+        monkeypatch.setattr(beside, "_UNWRITTEN", _Asleep())
+    folder = tmp_path / "beside_plugins" / "weather"
+    folder.mkdir(parents=True)
+    (folder / "later.py").write_text("A = 1\n")
+    async with Toolgate.open(house(tmp_path, plugins=["beside_plugins"])):
+        # As it lies there, whatever was agreed to.
+        try:
+            found = importlib.import_module("beside_plugins.weather.later").A
+        except ModuleNotFoundError:
+            found = None
+        assert found == (None if is_guarded else 1)
+
+
 async def test_a_package_in_several_folders_is_found_in_those_that_no_tool_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import asyncpg
 
@@ -56,21 +56,32 @@ def main() -> None:
         except AbsentError as error:
             sys.exit(f"There is {error}.")
         environment["SHOP_BOOKS"] = str(root / "books.txt")
+        (root / "books.txt").touch()
         os.environ.update(environment)
         places = [_furnished(root / name, words) for name in ("node1", "node2", "work1", "work2")]
-        key = asyncio.run(_seeded(places[0]))
+        keys = asyncio.run(_seeded(places[0]))
+        _keep(root / "admin.key", keys.admin)
+        _keep(root / "env", "".join(f"export {name}={environment[name]}\n" for name in environment))
         ports = [free_port(), free_port()]
         for place, port in zip(places[:2], ports, strict=True):
             stack.enter_context(Member(place, "serve", "--port", str(port)))
-        for place in places[2:]:
-            stack.enter_context(Member(place, "worker"))
+        probes = [f"127.0.0.1:{free_port()}" for _ in places[2:]]
+        for place, probe in zip(places[2:], probes, strict=True):
+            stack.enter_context(Member(place, "worker", "--health", probe))
         balancer = stack.enter_context(Balancer(ports))
-        _tell(balancer.url, ports, key, root)
+        _tell(balancer.url, ports, probes, keys, root)
         if "--once" in sys.argv:
-            _try(balancer.port, key)
+            _try(balancer.port, keys.agent)
         else:
             over.wait()
         print("Stopping …", flush=True)
+
+
+class Keys(NamedTuple):
+    """The secrets of the agent, and of who runs the house."""
+
+    agent: str
+    admin: str
 
 
 class Member:
@@ -141,16 +152,23 @@ def _furnished(place: Path, words: Mapping[str, str]) -> Path:
     return place
 
 
-async def _seeded(place: Path) -> str:
-    """A tenant with an agent that may use the shop, and its key."""
+def _keep(path: Path, text: str) -> None:
+    """For who started the fleet, and nobody else."""
+    path.touch(0o600)
+    path.write_text(text, "utf-8")
+
+
+async def _seeded(place: Path) -> Keys:
+    """A tenant with an agent that may use the shop; its key, and one that runs the house."""
     async with Toolgate.open(place / "toolgate.toml", scheduled=False, queued=False) as gate:
         await gate.tenancy.set_agent(TENANT, AGENT)
         tools = [spec.name for spec in gate.catalog.current.specs.values()]
         mine = [f"tool:{name}#executor@agent:{AGENT}" for name in tools]
         await gate.tenancy.relate(TENANT, add=mine)
         assert await gate.discover(Caller(tenant=TENANT, agent=AGENT))  # noqa: S101
-        fresh = await gate.tenancy.add_key(Role.AGENT, tenant=TENANT, agent=AGENT)
-        return fresh.secret
+        agent = await gate.tenancy.add_key(Role.AGENT, tenant=TENANT, agent=AGENT)
+        admin = await gate.tenancy.add_key(Role.ADMIN, tenant=TENANT)
+        return Keys(agent.secret, admin.secret)
 
 
 def _try(port: int, key: str) -> None:
@@ -168,19 +186,32 @@ def _try(port: int, key: str) -> None:
         print(f"{tool}: {answer['status']} {answer['data']}", flush=True)
 
 
-def _tell(url: str, ports: Sequence[int], key: str, root: Path) -> None:
+def _tell(url: str, ports: Sequence[int], probes: Sequence[str], keys: Keys, root: Path) -> None:
     nodes = " and ".join(f"http://127.0.0.1:{port}" for port in ports)
-    ask = f"curl -s -H 'Authorization: Bearer {key}' {url}"
+    health = " and ".join(f"http://{probe}/readyz" for probe in probes)
+    ask = f"curl -s -H 'Authorization: Bearer {keys.agent}' {url}"
     args = '{"tool":"charge","args":{"account":"a-1","amount":5}}'
+    # Beside the Python that runs this: it may not be on the path of who reads it.
+    toolgate = Path(sys.executable).with_name("toolgate")
+    admin = f"--url {url} --key-file {root}/admin.key"
     lines = f"""
 The fleet is up: two nodes ({nodes}) behind {url}, and two workers.
 
-Ask any of them:
+Ask any of them, as an agent:
   {ask}/v1/tools
   {ask}/v1/call -d '{args}'
   {ask}/v1/ledger
-What was charged: cat {root}/books.txt
-The logs: tail -f {root}/*/log
+What was charged:
+  cat {root}/books.txt
+
+Run it, as its admin ({keys.admin}):
+  {toolgate} queue show {admin}
+  {toolgate} queue dead {admin}
+  {toolgate} ledger list --tenant {TENANT} {admin}
+  (. {root}/env; {toolgate} doctor --fleet --config {root}/node1/toolgate.toml)
+Whether the workers are well: {health}
+The logs:
+  tail -f {root}/*/log
 
 Ctrl-C stops all of it.
 """

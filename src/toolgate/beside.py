@@ -1,4 +1,6 @@
-"""Modules beside the settings, which tool files name; none is taken from where tools write."""
+"""Modules beside the settings, which tool files name; none is taken from where tools write, and
+none from a plugin, whose code is run as it was agreed to and not as it lies there.
+"""
 
 import os
 import sys
@@ -12,11 +14,11 @@ from toolgate.sandbox.ways import is_below
 
 
 class WrittenByToolsError(ModuleNotFoundError):
-    """It is there, in a folder that tools write: that is no place for code."""
+    """It is there, in a folder that tools write, or of plugins: nobody has agreed to that code."""
 
 
 def reach(home: Path, roots: Iterable[str]) -> None:
-    """Let modules of that folder be imported, and nothing out of the roots.
+    """Let modules of that folder be imported, and nothing out of the closed folders `roots`.
 
     The folder is last in line, so that none of its modules hides a library's. It is no root itself:
     see `premises`.
@@ -59,7 +61,8 @@ class _Unwritten(MetaPathFinder):
         left = [place for place in folders if not self._is_written(place)]
         if not left:
             raise WrittenByToolsError(
-                f"{fullname!r} lies in a folder that tools write; move it", name=fullname
+                f"{fullname!r} lies in a folder that tools write, or of plugins; move it",
+                name=fullname,
             )
         found.submodule_search_locations = left
         return found

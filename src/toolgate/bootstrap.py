@@ -32,7 +32,7 @@ from toolgate.gate.policy import HISTORY
 from toolgate.kinds import Kinds
 from toolgate.net.address import without_user
 from toolgate.plugins.provider import PluginProvider
-from toolgate.premises import roots_of
+from toolgate.premises import unagreed
 from toolgate.providers.http.provider import HttpProvider
 from toolgate.providers.mcp import McpProvider
 from toolgate.providers.python import PythonProvider
@@ -223,7 +223,7 @@ async def _assembled(
         usable=executor.unusable,
     )
     # After every import of our own: no library finds an optional part of itself in that folder.
-    beside.reach(settings.root, roots_of(settings))
+    beside.reach(settings.root, unagreed(settings))
     await catalog.reload()
     told = asyncio.Event()
     shared = wiring.shared(settings, lambda _revision: told.set(), stack)

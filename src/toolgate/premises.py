@@ -58,6 +58,12 @@ def roots_of(settings: Settings) -> list[str]:
     return [root for root in found if root != "/"]
 
 
+def unagreed(settings: Settings) -> list[str]:
+    """Where code may lie that nobody has agreed to: what tools write, and plugins as they lie."""
+    folders = (settings.path(folder) for folder in settings.tools.plugins)
+    return [*roots_of(settings), *map(os.path.realpath, folders)]
+
+
 def stored(settings: Settings) -> tuple[Path, ...]:
     """The file of the store, and the folder that is made for it."""
     url = settings.store.url

@@ -141,6 +141,7 @@ class Runtime:
             undo=self._undo,
             lease=lease,
             always=people.always,
+            queue=queue,
         )
 
     @property

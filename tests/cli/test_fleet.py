@@ -1,16 +1,22 @@
 """`toolgate doctor --fleet`: whether what the settings name can be shared, and what to do."""
 
+import asyncio
+import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run, as_json
+from tests.cli.conftest import Run, as_json, write_tools
 from tests.fleet.nodes import made_database
+from tests.house import ME, STORE
 from tests.servers.kafka import Kafka
 from tests.servers.postgres import Postgres
 from tests.servers.process import free_port
 from tests.servers.redis import Redis
+from toolgate import Toolgate, clock
 
 pytestmark = pytest.mark.req("P6", "D2", "V5")
 SETTINGS = """\
@@ -55,6 +61,44 @@ def test_what_is_shared_is_looked_at_and_nothing_is_made(
     away = found(run)["broker"]
     assert not away["fine"]
     assert "no broker answers" in away["says"]
+
+
+WORK = """\
+tools:
+  - name: work
+    config: {module: json, function: loads}
+    execution: queued
+    effect: pure
+    input_schema: {type: object, properties: {s: {type: string}}}
+"""
+
+
+async def queued(folder: Path, stage: str) -> None:
+    """A call of 90 seconds ago, and nobody who works."""
+    async with Toolgate.open(folder / "toolgate.toml", scheduled=False) as gate:
+        output = await gate.call("work", {"s": "1"}, caller=ME, wait_s=0)
+        assert output.status == "queued"
+    due_ns = clock.unix_ns() + 60_000_000_000 * (1 if stage == "taken" else -1)
+    with closing(sqlite3.connect(folder / STORE)) as store, store:
+        store.execute(
+            "UPDATE queue SET state = ?, due_ns = ?, queued_ns = queued_ns - 90000000000",
+            (stage.partition(" ")[0], due_ns),
+        )
+
+
+@pytest.mark.parametrize("stage", ["waiting", "sent", "taken", "taken and lost"])
+def test_the_oldest_call_is_told_whichever_way_it_waits(
+    run: Run, tmp_path: Path, stage: str
+) -> None:
+    (tmp_path / "toolgate.toml").write_text('[queue]\nwork = "never"\n', "utf-8")
+    write_tools(tmp_path, WORK)
+    asyncio.run(queued(tmp_path, stage))
+    shown, told = run("queue", "show").stdout, found(run)["queue"]
+    is_held = stage == "taken"
+    assert re.search(rf"oldest      9\d s, held by {'a' if is_held else 'no'} worker\n", shown)
+    assert ("No worker has any of them now" in shown) is (not stage.startswith("taken"))
+    assert told["fine"] is is_held
+    assert ("is a worker there?" in told["says"]) is (not is_held)
 
 
 def test_a_server_is_asked_without_it(run: Run) -> None:

@@ -1,17 +1,19 @@
 """Queued calls from all sides: as workers see them, as brokers do, and those that are dead."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import sqlalchemy as sa
 
 from tests.store.conftest import TWIN, opened
 from tests.store.places import MEMORY, PLACES
 from toolgate.queue.queue import Dead, Ended, Item, Queue, Taken
 from toolgate.queue.shipping import Shipping
-from toolgate.store.database import Database
+from toolgate.store import records
+from toolgate.store.database import HOUSE, Database
 from toolgate.store.dead import TableDead
 from toolgate.store.queue_postgres import queue_at
 from toolgate.store.shipping import TableShipping
@@ -32,17 +34,30 @@ class Stand(NamedTuple):
     shipping: Shipping
     dead: Dead
     others: Sequence[Queue]
+    # Its number was given before all others, and it came to light only now.
+    come_late: Callable[[str], Awaitable[None]]
 
 
 def in_memory() -> Stand:
     queue = MemoryQueue(tells=True)
-    return Stand(queue, MemoryShipping(queue), MemoryDead(queue, EXPIRES), [queue] * 3)
+
+    async def come_late(name: str) -> None:
+        queue.rows[name].number = min(row.number for row in queue.rows.values()) - 1
+
+    return Stand(queue, MemoryShipping(queue), MemoryDead(queue, EXPIRES), [queue] * 3, come_late)
 
 
 @asynccontextmanager
 async def in_tables(database: Database) -> AsyncGenerator[Stand]:
     queues = [queue_at(database, tells=True) for _ in range(4)]
-    yield Stand(queues[0], TableShipping(database), TableDead(database, EXPIRES), queues[1:])
+    shipping, dead = TableShipping(database), TableDead(database, EXPIRES)
+
+    async def come_late(name: str) -> None:
+        before = sa.select(sa.func.min(records.queue.c.id) - 1).scalar_subquery()
+        moved = records.queue.update().where(records.queue.c.call_id == name).values(id=before)
+        await database.write(lambda connection: connection.execute(moved), tenant=HOUSE)
+
+    yield Stand(queues[0], shipping, dead, queues[1:], come_late)
     for one in queues:
         await one.close()
 

@@ -60,11 +60,11 @@ async def test_taken_too_often_over_restarts_a_call_is_dead_and_told_as_such(yar
             assert await asyncio.to_thread(victim.wait, 40) == KILLED
         yard.worker()
         (found,) = await over(gate, [output.call_id])
-        assert (found.stage, found.attempts) == ("dead", 3)
+        assert (found.stage, found.attempts) == ("dead", 2)
         assert "taken 2 times and never came to an end" in found.why
         assert yard.marks() == {}
         (letter,) = [orjson.loads(one.value) for one in await wire.records(yard.dead, 1)]
-        assert (letter["id"], letter["tool"], letter["attempts"]) == (output.call_id, "pay", 3)
+        assert (letter["id"], letter["tool"], letter["attempts"]) == (output.call_id, "pay", 2)
         (told,) = [orjson.loads(one.value) for one in await wire.records(yard.results, 1)]
         assert told["output"]["error"]["code"] == "undelivered"
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.queue.stand import FAR_NS, KINDS, LONG, OVER, Stand, ended, item, names, stood
 from toolgate.errors import StoreError
-from toolgate.queue.queue import Depth, Stage, Taken
+from toolgate.queue.queue import Depth, Ended, Stage, Taken
 
 pytestmark = pytest.mark.req("P6")
 
@@ -36,7 +36,7 @@ async def test_a_call_is_put_taken_and_ended(stand: Stand) -> None:
     assert (before.stage, before.attempts, before.ended_ns) == (Stage.WAITING, 0, 0)
     assert (before.tool, before.agent, before.user) == ("pay", "billing", "ann")
     assert await queue.depth() == Depth(
-        waiting=1, sent=0, taken=0, dead=0, oldest_ns=before.queued_ns
+        waiting=1, sent=0, taken=0, dead=0, oldest_ns=before.queued_ns, unheld_ns=before.queued_ns
     )
     (found,) = await queue.take(10, LONG)
     assert (found.message, found.fence, found.attempts, found.late) == (b"asked a", 1, 1, False)
@@ -48,6 +48,29 @@ async def test_a_call_is_put_taken_and_ended(stand: Stand) -> None:
     assert after.ended_ns >= before.queued_ns
     assert await queue.waiting() == {}
     assert await queue.depth() == Depth(waiting=0, sent=0, taken=0, dead=0)
+
+
+async def test_the_oldest_is_told_until_it_is_over_and_whether_a_worker_holds_it(
+    stand: Stand,
+) -> None:
+    queue = stand.queue
+    for name in ("a", "b"):
+        await queue.put(item(name))
+    first, second = [await queue.find("acme", name) for name in ("a", "b")]
+    assert first is not None
+    assert second is not None
+    assert len(await stand.shipping.send(10, window=10, again=LONG)) == 2
+    sent = await queue.depth()
+    assert (sent.sent, sent.oldest_ns, sent.unheld_ns) == (2, first.queued_ns, first.queued_ns)
+    (held,) = await queue.claim(["a"], LONG)
+    taken = await queue.depth()
+    assert (taken.oldest_ns, taken.unheld_ns) == (first.queued_ns, second.queued_ns)
+    await queue.renew(["a"], -1.0)
+    lost = await queue.depth()
+    assert (lost.taken, lost.unheld_ns) == (1, first.queued_ns), "its worker was not heard of"
+    assert await queue.end(ended(held))
+    over = await queue.depth()
+    assert (over.oldest_ns, over.unheld_ns) == (second.queued_ns, second.queued_ns)
 
 
 @pytest.mark.req("G1")
@@ -147,6 +170,16 @@ async def test_what_is_put_back_waits_as_long_as_it_should(stand: Stand) -> None
     assert (await queue.depth()).waiting == 1
 
 
+async def test_who_only_ends_a_call_has_not_tried_it(stand: Stand) -> None:
+    for name, counts in (("a", False), ("b", True)):
+        held = await taken(stand, name)
+        assert await stand.queue.end(
+            Ended(call_id=name, fence=held.fence, output=b"{}", why="lost", counts=counts)
+        )
+    found = await stand.dead.page("acme")
+    assert [(one.call_id, one.attempts) for one in found] == [("b", 1), ("a", 0)]
+
+
 async def test_a_call_is_late_once_its_time_is_over(stand: Stand) -> None:
     await stand.queue.put(item("late", expires_ns=1))
     await stand.queue.put(item("early", expires_ns=FAR_NS))
@@ -187,6 +220,58 @@ async def test_orders_of_one_name_are_one_order_whoever_claims(stand: Stand) -> 
         assert await stand.queue.end(ended(held))
         done.append(held.call_id)
     assert done == [f"a{number}" for number in range(6)]
+
+
+async def test_one_that_comes_late_does_not_run_beside_a_later_one_of_its_order(
+    stand: Stand,
+) -> None:
+    queue = stand.queue
+    await queue.put(item("a2", order="a"))
+    (held,) = await queue.take(10, LONG)
+    for name in ("a3", "a1"):
+        await queue.put(item(name, order="a"))
+    await stand.come_late("a1")
+    for one in (queue, *stand.others):
+        assert list(await one.take(10, LONG)) == []
+        assert list(await one.claim(["a1", "a2", "a3"], LONG)) == []
+    assert list(await stand.shipping.send(10, window=10, again=LONG)) == []
+    assert await queue.end(ended(held))
+    (held,) = await queue.claim(["a3", "a1"], LONG)
+    assert held.call_id == "a1"
+    assert await queue.end(ended(held))
+    assert names(await queue.take(10, LONG)) == ["a3"]
+
+
+async def test_one_that_comes_late_goes_first_where_a_broker_has_a_later_one(stand: Stand) -> None:
+    queue, shipping = stand.queue, stand.shipping
+    await queue.put(item("a2", order="a"))
+    assert [one.call_id for one in await shipping.send(10, window=10, again=OVER)] == ["a2"]
+    await queue.put(item("a1", order="a"))
+    await stand.come_late("a1")
+    assert [one.call_id for one in await shipping.send(10, window=10, again=LONG)] == ["a1"]
+    assert list(await queue.claim(["a2"], LONG)) == []
+    (held,) = await queue.claim(["a1", "a2"], LONG)
+    assert held.call_id == "a1"
+    assert list(await queue.claim(["a2"], LONG)) == []
+    assert await queue.end(ended(held))
+    assert names(await queue.claim(["a2"], LONG)) == ["a2"]
+
+
+async def test_of_one_order_one_runs_at_a_time_whenever_others_come_to_light(stand: Stand) -> None:
+    everyone = (stand.queue, *stand.others)
+    calls = [f"a{number}" for number in range(12)]
+    await asyncio.gather(*(stand.queue.put(item(name, order="a")) for name in calls))
+    for name in calls:
+        each = await asyncio.gather(
+            stand.come_late(name),
+            *(one.take(10, LONG) for one in everyone),
+            *(one.claim(calls, LONG) for one in everyone),
+        )
+        held = [one for found in each if found for one in found]
+        held = held or list(await stand.queue.take(10, LONG))
+        assert len(held) == 1
+        assert await stand.queue.end(ended(held[0]))
+    assert (await stand.queue.depth()).waiting == 0
 
 
 async def test_tenants_take_turns_whoever_has_most(stand: Stand) -> None:

@@ -81,6 +81,9 @@ async def test_what_is_no_call_is_dead_once_and_cannot_be_tried_again(stand: Sta
     await stand.shipping.bury([poison])
     (found,) = await stand.dead.page("")
     assert (found.call_id, found.tenant, found.why) == ("requests/0/7", "", "it cannot be read")
+    for tenant in ("", "acme"):
+        assert not await stand.dead.again(tenant, found.call_id, who="ann", why="")
+    assert list(await stand.dead.page("")) == [found]
     assert await stand.queue.waiting() == {}
     (untold,) = await stand.shipping.untold(10, after=0)
     assert (untold.stage, untold.message, untold.output) == (Stage.DEAD, b"{no json", b"")

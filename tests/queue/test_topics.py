@@ -19,7 +19,7 @@ from toolgate import Caller, Output
 from toolgate.errors import SettingsInvalid
 from toolgate.queue.message import Letter, Request, Result, written
 from toolgate.queue.schema import schemas
-from toolgate.settings.fleet import Fleet, Sasl, Topics
+from toolgate.settings.fleet import Fleet, Producer, Sasl, Topics
 
 needs("aiokafka", "an extra")
 pytestmark = [pytest.mark.req("P6"), pytest.mark.timeout(120)]
@@ -69,6 +69,25 @@ async def test_a_stranger_to_the_brokers_is_told_so(
     monkeypatch.setenv("KAFKA_USER", "ann")
     monkeypatch.setenv("KAFKA_PASSWORD", "wrong")
     assert "do not know us" in await refused(yard, sasl=sasl)
+
+
+@pytest.mark.req("V5")
+@pytest.mark.parametrize("given", ["username_env", "password_env"])
+def test_a_name_for_the_brokers_without_a_mechanism_is_refused(given: str) -> None:
+    with pytest.raises(ValueError, match="need mechanism: write PLAIN, SCRAM-SHA-256 or"):
+        Sasl.model_validate({given: "KAFKA"})
+
+
+@pytest.mark.req("V5")
+async def test_a_secret_that_can_be_guessed_is_refused(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRM_SECRET", "fifteen letters")
+    crm = Producer(secret_env="CRM_SECRET", tenants=("acme",))  # noqa: S106
+    told = await refused(yard, producers={"crm": crm})
+    assert "CRM_SECRET holds fewer than 16 characters" in told
+    assert "openssl rand -hex 32" in told
+    assert "fifteen" not in told
 
 
 async def test_a_broker_that_is_away_does_not_keep_a_house_from_opening(

@@ -5,6 +5,8 @@
 # pyright: reportUnknownArgumentType=false
 
 import asyncio
+import os
+import sys
 import time
 from collections.abc import Mapping
 from types import TracebackType
@@ -19,6 +21,22 @@ from tests.queue.yard import Yard
 from toolgate.net.signature import signature
 
 LARGE = 8_000_000
+_UNNAMED = """
+import asyncio, sys
+from aiokafka import AIOKafkaProducer
+
+class Name(str):
+    def encode(self, *_):
+        return bytes([255, 254])
+
+async def main(address, topic, partition):
+    async with AIOKafkaProducer(bootstrap_servers=address) as producer:
+        await producer.send_and_wait(
+            topic, b"{}", headers=[(Name("x"), b"1")], partition=int(partition)
+        )
+
+asyncio.run(main(*sys.argv[1:]))
+"""
 
 
 class Wire:
@@ -46,9 +64,13 @@ class Wire:
 
     async def allow_large(self, topic: str) -> None:
         """Somebody has told the broker to take large messages."""
+        await self.allow(topic, LARGE)
+
+    async def allow(self, topic: str, most_bytes: int) -> None:
+        """The broker takes messages of so many bytes."""
         admin = AIOKafkaAdminClient(bootstrap_servers=self._address)
         await admin.start()
-        wanted = {"max.message.bytes": str(LARGE)}
+        wanted = {"max.message.bytes": str(most_bytes)}
         await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, wanted)])
         await admin.close()
 
@@ -78,14 +100,26 @@ class Wire:
         return seen
 
     async def send(
-        self, topic: str, value: bytes, headers: Mapping[str, bytes] | None = None
+        self,
+        topic: str,
+        value: bytes,
+        headers: Mapping[str, bytes | None] | None = None,
+        partition: int | None = None,
     ) -> None:
-        given = list((headers or {}).items())
-        await self._producer.send_and_wait(topic, value, headers=given)
+        given: Any = list((headers or {}).items())
+        await self._producer.send_and_wait(topic, value, headers=given, partition=partition)
+
+    async def send_unnamed(self, topic: str, partition: int) -> None:
+        """A message with a header whose name is no UTF-8: clients in other languages can."""
+        words = ("-c", _UNNAMED, self._address, topic, str(partition))
+        environ = {**os.environ, "AIOKAFKA_NO_EXTENSIONS": "1"}
+        sent = await asyncio.create_subprocess_exec(sys.executable, *words, env=environ)
+        assert await sent.wait() == 0
 
     async def sign(self, topic: str, message: Any, secret: str, *, by: str, **more: Any) -> None:
         """As a producer does that the settings name."""
         value = message if isinstance(message, bytes) else orjson.dumps(message)
+        place = more.get("partition")
         at = str(more.get("at", int(time.time())))
         headers = {
             "toolgate-producer": by.encode(),
@@ -93,4 +127,5 @@ class Wire:
             "toolgate-signature": signature(secret.encode(), at, value).encode(),
         }
         key = orjson.loads(value)["id"].encode() if more.get("key") else None
-        await self._producer.send_and_wait(topic, value, key=key, headers=list(headers.items()))
+        given = list(headers.items())
+        await self._producer.send_and_wait(topic, value, key=key, headers=given, partition=place)

@@ -30,6 +30,8 @@ import asyncio
 import os
 from pathlib import Path
 
+from toolgate import ToolError
+
 HERE = Path("{here}")
 
 
@@ -41,6 +43,11 @@ def leave(text):
 async def mark(text: str, account: str = "") -> dict:
     leave(text)
     return {{"marked": text}}
+
+
+async def refuse(text: str, account: str = "") -> dict:
+    leave(text)
+    raise ToolError("The far side says no.")
 
 
 async def held(text: str, account: str = "") -> dict:
@@ -69,6 +76,7 @@ TOOLS = "tools:\n" + "".join(
         _tool("pay", "mark", "irreversible"),
         _tool("post", "mark", "irreversible", "    order_by: account\n"),
         _tool("held", "held", "idempotent"),
+        _tool("refuse", "refuse", "irreversible"),
     )
 )
 

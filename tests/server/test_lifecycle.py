@@ -110,6 +110,56 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+def takes_nothing(server: Serving) -> socket.socket:
+    """Who asks for more than the system keeps for them, and reads nothing."""
+    key = server.greeting["keys"]["agent"]
+    asked = f"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n"
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(("127.0.0.1", server.port))
+    connection.sendall(asked.encode() * 60)
+    return connection
+
+
+@pytest.mark.req("S3")
+@pytest.mark.parametrize("signals", [1, 2])
+async def test_who_takes_no_answer_does_not_delay_the_end(tmp_path: Path, signals: int) -> None:
+    drain = 1 if signals == 1 else 600
+    (tmp_path / "toolgate.toml").write_text(f"[server]\ndrain = {drain}\n", "utf-8")
+    with Serving(tmp_path) as server, closing(takes_nothing(server)):
+        server.process.terminate()
+        await until(lambda: not _listens(server.port))
+        if signals == 2:
+            server.process.terminate()
+        assert server.process.wait(20) == 0
+        assert server.log == ""
+
+
+def test_who_takes_no_answer_would_delay_the_end_without_the_guard(tmp_path: Path) -> None:
+    (tmp_path / "toolgate.toml").write_text("[server]\ndrain = 1\n", "utf-8")
+    unhurried = "from toolgate.server import limits\n"
+    unhurried += "limits.LimitedProtocol.hurry = lambda self: None\n"
+    with Serving(tmp_path, before=unhurried) as server:
+        with closing(takes_nothing(server)):
+            server.process.terminate()
+            with pytest.raises(subprocess.TimeoutExpired):
+                server.process.wait(5)
+        server.process.wait(20)
+
+
+@pytest.mark.req("S3")
+def test_a_connection_that_asks_for_nothing_does_not_delay_the_end(tmp_path: Path) -> None:
+    (tmp_path / "toolgate.toml").write_text("[server]\ndrain = 600\n", "utf-8")
+    with (
+        Serving(tmp_path) as server,
+        closing(socket.create_connection(("127.0.0.1", server.port), timeout=20)) as connection,
+    ):
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        server.process.terminate()
+        assert server.process.wait(20) == 0
+
+
 @pytest.mark.req("S3", "O2")
 def test_pure_calls_are_on_record_after_the_end(tmp_path: Path) -> None:
     with Serving(tmp_path) as server:

@@ -18,15 +18,27 @@ from toolgate.server.problems import WIRE
 IMPATIENT = (
     "from toolgate.server import body, limits\n"
     "limits.HEADER_SECONDS = 0.5; body.SECONDS = 0.5; limits.BODY_SECONDS = 1.5\n"
-    "limits.IDLE_SECONDS = 1.0\n"
+    "limits.IDLE_SECONDS = limits.WRITE_SECONDS = 1.0\n"
 )
 # The guards, taken away.
 PATIENT = (
     "from toolgate.server import body, limits\n"
     "limits.MAX_HEADER_BYTES = 10**9; limits.HEADER_SECONDS = body.SECONDS = 600.0\n"
-    "limits.BODY_SECONDS = limits.IDLE_SECONDS = 600.0\n"
+    "limits.BODY_SECONDS = limits.IDLE_SECONDS = limits.WRITE_SECONDS = 600.0\n"
     "del limits.LimitedProtocol.shutdown, limits.LimitedProtocol.on_headers_complete\n"
 )
+# The system takes little for the peer, so that it is seen here what the peer takes.
+NARROW = """\
+import socket
+from toolgate.server import limits
+made = limits.LimitedProtocol.connection_made
+def narrow(self, transport):
+    number = transport.get_extra_info("socket").fileno()
+    with socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as own:
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    made(self, transport)
+limits.LimitedProtocol.connection_made = narrow
+"""
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 CALL = b"POST /v1/call HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
 
@@ -176,6 +188,92 @@ def test_a_body_that_nobody_reads_does_not_keep_its_connection(impatient: Servin
         assert everything(connection) == b""
 
 
+@pytest.mark.req("V2")
+def test_a_body_that_ends_long_after_its_answer_does_not_keep_its_connection(
+    tmp_path: Path, patient: Serving
+) -> None:
+    def late(connection: socket.socket) -> None:
+        connection.sendall(CALL % b"none" + b"Content-Length: 10\r\n\r\n{")
+        assert status_of(one_answer(connection)) == 401
+        # How long nothing was asked has been looked at by then.
+        time.sleep(1.5)
+        connection.sendall(b"x" * 9)
+
+    with closing(connect(patient)) as kept:
+        late(kept)
+        kept.sendall(GET + b"\r\n")
+        assert one_answer(kept) == b"HTTP/1.1 200 ", "it is the limit that closes"
+    with (
+        Serving(tmp_path, before=IMPATIENT + "limits.BODY_SECONDS = 600.0\n") as server,
+        closing(connect(server)) as left,
+    ):
+        late(left)
+        assert everything(left) == b""
+
+
+def untaken(server: Serving) -> socket.socket:
+    """A connection with a large answer, of which nothing has been read."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(20)
+    connection.connect(("127.0.0.1", server.port))
+    connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n")
+    key = server.greeting["keys"]["agent"].encode()
+    connection.sendall(b"Authorization: Bearer %s\r\n\r\n" % key)
+    return connection
+
+
+def is_let_go(server: Serving, seconds: float) -> bool:
+    """Whether the server has closed it: its peer, who reads nothing, does not hear of that."""
+    port = f":{server.port:04X}"
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+        # 1 is a connection that both sides hold.
+        if not any(line[1].endswith(port) and line[3] == "01" for line in lines):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.req("V2", "V3")
+@pytest.mark.parametrize("more", [b"", b"GET", (GET + b"\r\n") * 100])
+def test_who_takes_nothing_of_an_answer_is_cut_off(tmp_path: Path, more: bytes) -> None:
+    with (
+        Serving(tmp_path, before=NARROW + IMPATIENT) as server,
+        closing(untaken(server)) as connection,
+    ):
+        connection.sendall(more)
+        assert is_let_go(server, 20)
+        assert len(everything(connection)) < 100_000
+        assert server.log == ""
+
+
+@pytest.mark.req("V3")
+def test_who_takes_an_answer_slowly_gets_all_of_it(tmp_path: Path) -> None:
+    with (
+        Serving(tmp_path, before=NARROW + IMPATIENT) as server,
+        closing(untaken(server)) as connection,
+    ):
+        began = time.monotonic()
+        told = b""
+        while more := connection.recv(8192):
+            told += more
+            time.sleep(0.08)
+        whole = server.get("/openapi.json", server.greeting["keys"]["agent"]).body
+        assert time.monotonic() - began > 2, "longer than one may take nothing"
+    head, _, body = told.partition(b"\r\n\r\n")
+    assert (status_of(head), orjson.loads(body)) == (200, whole)
+
+
+def test_who_takes_nothing_would_be_kept_without_the_guard(tmp_path: Path) -> None:
+    with (
+        Serving(tmp_path, before=NARROW + PATIENT) as server,
+        closing(untaken(server)),
+    ):
+        assert not is_let_go(server, 3)
+
+
 def test_a_call_may_take_longer_than_its_request(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
     (tmp_path / "slow.py").write_text(
@@ -286,6 +384,32 @@ def test_connections_that_ask_for_nothing_keep_nobody_out(
             silent[-1].sendall(CALL % key.encode() + b"Content-Length: 15\r\n\r\n")
             silent[-1].sendall(b'{"tool":"none"}')
             assert one_answer(silent[-1]) == b"HTTP/1.1 404 "
+
+
+@pytest.mark.req("V2", "V3")
+@pytest.mark.parametrize(("guard", "status"), [("on", 200), ("off", 503)])
+def test_connections_that_have_their_answers_keep_nobody_out(
+    tmp_path: Path, guard: str, status: int
+) -> None:
+    crowded = "from toolgate.server import limits\nlimits.MAX_CONCURRENT = 4\n"
+    crowded += "limits.IDLE_SECONDS = 600.0\n"
+    if guard == "off":
+        crowded += "limits.LimitedProtocol.is_silent = lambda self: not self.cycle\n"
+    with Serving(tmp_path, before=crowded) as server, ExitStack() as stack:
+        key = server.greeting["keys"]["agent"]
+        answered: list[socket.socket] = []
+        for _ in range(3):
+            answered.append(stack.enter_context(closing(connect(server))))
+            answered[-1].sendall(GET + b"\r\n")
+            assert one_answer(answered[-1]) == b"HTTP/1.1 200 "
+        silent = stack.enter_context(closing(connect(server)))
+        assert server.get("/v1/tools", key).status == status
+        if guard == "on":
+            assert everything(answered[0]) == b"", "the one that was silent for longest"
+            assert server.get("/v1/tools", key).status == 200
+            answered[-1].sendall(GET + b"\r\n")
+            assert one_answer(answered[-1]) == b"HTTP/1.1 200 "
+            assert everything_within(silent, 0.1) is not None, "who has asked for nothing"
 
 
 @pytest.mark.req("V2", "V3")

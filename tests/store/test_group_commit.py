@@ -3,8 +3,10 @@
 
 import asyncio
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +16,7 @@ from sqlalchemy import Connection
 from tests.store.child import child
 from tests.store.entries import entry
 from tests.store.places import busy
+from toolgate.errors import StoreUnavailable
 from toolgate.store import sqlite
 from toolgate.store.jobs import Answer, Job
 from toolgate.store.journal import TableJournal
@@ -117,6 +120,32 @@ def test_what_a_loop_asked_for_in_its_last_turn_is_written(tmp_path: Path) -> No
     # Its answer came back to it.
     assert loop.run_until_complete(asked).entry.call_id in seen_by_another(path)
     loop.close()
+
+
+def test_whoever_asks_while_another_loop_closes_is_written_or_refused(tmp_path: Path) -> None:
+    """The one who asks is held in the middle of it, until the other has closed, or waits for it."""
+    path = tmp_path / "toolgate.db"
+    database = Sqlite(path)
+    asyncio.run(migrate(database))
+    closing_ = threading.Thread(target=lambda: asyncio.run(database.close()), daemon=True)
+
+    class Asked(dict[asyncio.AbstractEventLoop, list[Job]]):
+        def get(self, *key: Any) -> Any:
+            closing_.start()
+            closing_.join(0.2)
+            return super().get(*key)
+
+    database._asked = Asked()
+
+    async def ask() -> str:
+        async with asyncio.timeout(10):
+            return (await TableJournal(database).begin(entry())).entry.call_id
+
+    assert {asyncio.run(ask())} == seen_by_another(path)
+    closing_.join(10)
+    assert not closing_.is_alive()
+    with pytest.raises(StoreUnavailable):
+        asyncio.run(ask())
 
 
 WRITING = """

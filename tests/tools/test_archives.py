@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from tests.house import until
 from tests.tools.bent import BENT, info
-from tests.tools.packing import WAYS, tar_of
+from tests.tools.packing import WAYS, tar_of, tarred
 from toolgate import Caller, Toolgate
 from toolgate.errors import ToolError
 from toolgate.settings.settings import Settings
@@ -102,6 +102,19 @@ async def test_whoever_stops_waiting_leaves_nothing_half_unpacked(
     with pytest.raises(asyncio.CancelledError):
         await asked
     await until(lambda: house.everything() == before)
+
+
+@pytest.mark.parametrize("name", [".git/config", "a/.GIT/hooks/post-checkout", "fine/.git"])
+async def test_what_belongs_to_git_is_not_unpacked(house: House, name: str) -> None:
+    (house.files / "gits").write_bytes(tarred({"fine.txt": b"1", name: b"[core]"}))
+    before = house.everything()
+    with pytest.raises(ToolError, match="belongs to git"):
+        await house.ask("archive_extract", path="gits", to="repo")
+    assert house.everything() == before
+    # All the rest of it can be had.
+    found = await house.ask("archive_extract", path="gits", to="repo", members=["fine.txt"])
+    assert found["extracted"] == ["fine.txt"]
+    await house.gate.undo(caller=ME, call_id=found["call_id"])
 
 
 async def test_names_that_nothing_may_be_called_are_told_in_plain_letters(house: House) -> None:

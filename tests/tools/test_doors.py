@@ -1,6 +1,7 @@
 """Every built-in tool works at every door, and is the same tool there."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,3 +105,10 @@ def by_command(place: Place, tool: str, args: dict[str, Any], folder: Path) -> A
         )
     found = orjson.loads(told.stdout)
     return found["data"] if found.get("error") is None else found["error"]["code"]
+
+
+@pytest.mark.skipif(
+    os.environ.get("TOOLGATE_REQUIRE_SERVICES") != "1", reason="only CI has what every tool needs"
+)
+def test_where_everything_is_there_no_tool_is_left_out() -> None:
+    assert {row.name for row in HERE} == table().keys()

@@ -19,7 +19,9 @@ from aiokafka.errors import KafkaError
 from toolgate import clock
 from toolgate.brokers.cluster import started
 from toolgate.brokers.foreign import adopted, call_id
+from toolgate.brokers.reader import Reader, Unread
 from toolgate.brokers.seal import Seal
+from toolgate.errors import StoreError
 from toolgate.queue.message import UnreadableError
 from toolgate.queue.queue import Item, Queue, Taken
 from toolgate.queue.shipping import Poison, Shipping
@@ -38,6 +40,8 @@ POLL_INTERVAL_MS = 60_000
 _COMMIT_NS = 250_000_000
 _COMMIT_SECONDS = 1.0
 _CLOSE_SECONDS = 5.0
+# Of so many dead messages of one look each is told with its reason.
+_MOST_TOLD = 20
 
 
 class KafkaArrivals(ConsumerRebalanceListener):
@@ -62,6 +66,7 @@ class KafkaArrivals(ConsumerRebalanceListener):
         self._done: dict[Any, int] = {}
         self._news = asyncio.Event()
         self._consumer: AIOKafkaConsumer | None = None
+        self._reader: Reader | None = None
         self._committed_ns = 0
         # Why nothing is brought; nothing where all is well.
         self.problem = "it has not begun"
@@ -82,14 +87,15 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 consumer.subscribe([self._fleet.topics.requests], listener=self)
                 await started(consumer)
                 self._consumer, self.problem = consumer, ""
-                await self._poll(consumer)
+                self._reader = Reader(consumer, {})
+                await self._poll(consumer, self._reader)
             except Exception as error:  # noqa: BLE001  whoever polls must not end before the rest
                 self.problem = f"calls are not brought ({type(error).__name__})"
                 _log.warning("%s; the brokers are asked again", self.problem)
             finally:
                 self._found.clear()
                 await self._left(consumer)
-                self._consumer = None
+                self._consumer = self._reader = None
             await asyncio.sleep(_AGAIN)
 
     async def take(self, room: int, lease: float) -> Sequence[Taken]:
@@ -105,13 +111,18 @@ class KafkaArrivals(ConsumerRebalanceListener):
                     await self._news.wait()
             return []
         batch = [self._found.popleft() for _ in range(min(room, len(self._found)))]
+        taken: list[Taken] = []
         try:
-            taken = await self._claimed(batch, lease)
-        except BaseException:
+            await self._claim(batch, lease, taken)
+        except BaseException as error:
             # Still to be claimed, unless others have been given them.
-            here = self._assigned()
-            self._found.extendleft(one for one in reversed(batch) if _place(one) in here)
-            raise
+            here, had = self._assigned(), {one.call_id for one in taken}
+            left = [one for one in batch if _place(one) in here and _name(one) not in had]
+            self._found.extendleft(reversed(left))
+            if not taken or not isinstance(error, Exception):
+                raise
+            _log.warning("%d messages are looked at again (%s)", len(left), type(error).__name__)
+            return taken
         for one in batch:
             self._done[_place(one)] = one.offset + 1
         return taken
@@ -124,13 +135,15 @@ class KafkaArrivals(ConsumerRebalanceListener):
         self._found = deque(one for one in self._found if _place(one) not in set(revoked))
         for place in revoked:
             self._done.pop(place, None)
+        if self._reader is not None:
+            self._reader.forget(revoked)
 
     async def on_partitions_assigned(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, assigned: Iterable[Any]
     ) -> None:
         """They are read from where they were committed."""
 
-    async def _poll(self, consumer: AIOKafkaConsumer) -> None:
+    async def _poll(self, consumer: AIOKafkaConsumer, reader: Reader) -> None:
         while True:
             full = len(self._found) >= self._most
             if full:
@@ -139,50 +152,78 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 consumer.resume(*consumer.paused())
             room = max(self._most - len(self._found), 1)
             # With no room it only says that somebody is there.
-            fetched = await consumer.getmany(timeout_ms=20 if full else _POLL_MS, max_records=room)
-            for records in fetched.values():
-                self._found.extend(records)
+            self._found.extend(await reader.read(timeout_ms=20 if full else _POLL_MS, most=room))
             if self._found:
                 self._news.set()
             if clock.monotonic_ns() - self._committed_ns > _COMMIT_NS:
                 await self._commit(consumer.assignment())
 
-    async def _claimed(self, batch: Sequence[Any], lease: float) -> Sequence[Taken]:
+    async def _claim(self, batch: Sequence[Any], lease: float, taken: list[Taken]) -> None:
+        """What is claimed is in `taken` at once: it runs, whatever becomes of the rest."""
         poison: list[Poison] = []
-        brought: dict[str, Any] = {}
+        brought: dict[str, list[Any]] = {}
         for one in batch:
             try:
-                brought.setdefault(call_id(one.value), one)
-            except UnreadableError as error:
+                brought.setdefault(_named(one), []).append(one)
+            except Exception as error:  # noqa: BLE001  one message's trouble is not that of the others
                 poison.append(_poison(one, error))
-        taken = list(await self._queue.claim(list(brought), lease))
-        left = brought.keys() - {one.call_id for one in taken}
-        items = await self._foreign({name: brought[name] for name in left}, poison)
+        taken += await self._queue.claim(list(brought), lease)
+        had = {one.call_id for one in taken}
+        left = {name: found for name, found in brought.items() if name not in had}
+        items = await self._adopted(await self._foreign(left, poison), poison)
         if items:
-            await self._shipping.adopt(items)
             taken += await self._queue.claim([item.call_id for item in items], lease)
         if poison:
             await self._shipping.bury(poison)
-            _log.error("%d messages are dead: %s", len(poison), poison[0].why)
-        return taken
+            for one in poison[:_MOST_TOLD]:
+                _log.error("the message %s is dead: %s", one.place, one.why)
+            if len(poison) > _MOST_TOLD:
+                _log.error("so are %d more", len(poison) - _MOST_TOLD)
 
-    async def _foreign(self, left: Mapping[str, Any], poison: list[Poison]) -> Sequence[Item]:
-        """Of those that nobody could claim, what another system has sent."""
+    async def _foreign(
+        self, left: Mapping[str, Sequence[Any]], poison: list[Poison]
+    ) -> Mapping[str, tuple[Any, Item]]:
+        """Of those that nobody could claim, what another system has sent.
+
+        Anybody can write an id: the first message that is signed for it is the call.
+        """
         if not left:
-            return []
+            return {}
         known = await self._shipping.known(left.keys())
-        found: list[Item] = []
-        for name, one in left.items():
-            # One of ours without a row was over so long ago that nobody keeps it.
-            if name in known or self._seal.is_ours(one.headers, one.value):
+        found: dict[str, tuple[Any, Item]] = {}
+        for name, messages in left.items():
+            if name in known:
                 continue
-            try:
-                found.append(
-                    adopted(one.value, one.headers, self._seal, expires=self._fleet.expires)
-                )
-            except UnreadableError as error:
-                poison.append(_poison(one, error))
+            for one in messages:
+                try:
+                    # One of ours without a row was over so long ago that nobody keeps it.
+                    if self._seal.is_ours(one.headers, one.value):
+                        continue
+                    item = adopted(one.value, one.headers, self._seal, expires=self._fleet.expires)
+                except Exception as error:  # noqa: BLE001  as above
+                    poison.append(_poison(one, error))
+                else:
+                    found.setdefault(name, (one, item))
         return found
+
+    async def _adopted(
+        self, found: Mapping[str, tuple[Any, Item]], poison: list[Poison]
+    ) -> Sequence[Item]:
+        """Those that have a row now. Where together they get none, each is tried alone."""
+        if not found:
+            return []
+        items = [item for _, item in found.values()]
+        try:
+            await self._shipping.adopt(items)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001  as above
+            if len(found) > 1:
+                alone = [await self._adopted({name: one}, poison) for name, one in found.items()]
+                return [item for there in alone for item in there]
+            poison += [_poison(one, error) for one, _ in found.values()]
+            return []
+        return items
 
     async def _commit(self, places: Iterable[Any]) -> None:
         self._committed_ns = clock.monotonic_ns()
@@ -219,6 +260,22 @@ def _place(one: Any) -> Any:
     return TopicPartition(one.topic, one.partition)
 
 
-def _poison(one: Any, error: UnreadableError) -> Poison:
+def _named(one: Any) -> str:
+    if isinstance(one, Unread):
+        raise UnreadableError(one.why)
+    return call_id(one.value)
+
+
+def _name(one: Any) -> str:
+    """Empty where it has none."""
+    try:
+        return _named(one)
+    except Exception:  # noqa: BLE001  told where it is buried
+        return ""
+
+
+def _poison(one: Any, error: Exception) -> Poison:
     where = f"{one.topic}/{one.partition}/{one.offset}"
-    return Poison(place=where, content=one.value or b"", why=f"it cannot be read: {error}")
+    # What is no reason of ours may hold a part of the message.
+    why = str(error) if isinstance(error, UnreadableError) else type(error).__name__
+    return Poison(place=where, content=one.value or b"", why=f"it cannot be read: {why}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolgate.brokers.arrivals import KafkaArrivals
 from toolgate.brokers.cluster import connection
-from toolgate.brokers.line import Line, Record
+from toolgate.brokers.line import Fate, Line, Record
 from toolgate.brokers.publisher import Publisher
 from toolgate.brokers.results import Results
 from toolgate.brokers.seal import AT, PRODUCER, SIGNATURE, Seal, Signer
@@ -29,6 +29,7 @@ _log = logging.getLogger("toolgate.queue")
 _AGAIN = 5.0
 _LISTEN_SECONDS = 5.0
 _LAST_WORDS = 5.0
+_LEAST_SECRET = 16
 
 
 class Carrier:
@@ -54,7 +55,7 @@ class Carrier:
         # The calls that other systems run, with their tenant and who is to answer.
         self._handed: dict[str, tuple[str, str]] = {}
         self.teller = Teller(shipping, self._line, fleet.topics, self._seal)
-        self.publisher = Publisher(shipping, self._line, self.teller, fleet, self._seal)
+        self.publisher = Publisher(queue, shipping, self._line, self.teller, fleet, self._seal)
         self._results = Results(
             self._connection,
             fleet.topics.results,
@@ -151,7 +152,7 @@ class Carrier:
             ]
         self._handed[call.id] = (call.caller.tenant, to)
         record = Record(topic, call.id.encode(), message, tuple(headers))
-        return (await self._line.send([record]))[0]
+        return (await self._line.send([record]))[0] is Fate.ARRIVED
 
     def forget(self, call_id: str) -> None:
         """Nobody waits for its answer any more."""
@@ -207,10 +208,16 @@ def _signers(settings: Settings) -> Mapping[str, Signer]:
     found: dict[str, Signer] = {}
     for name, one in settings.queue.producers.items():
         secret = os.environ.get(one.secret_env, "")
+        where = f"queue.producers.{name}.secret_env"
         if not secret:
-            where = f"queue.producers.{name}.secret_env"
             raise SettingsInvalid(
                 [f"{where}: the environment variable {one.secret_env} is not set"]
             )
+        if len(secret) < _LEAST_SECRET:
+            says = (
+                f"{where}: {one.secret_env} holds fewer than {_LEAST_SECRET} characters, which can "
+                "be guessed; make one by openssl rand -hex 32, and give it to that system, too"
+            )
+            raise SettingsInvalid([says])
         found[name] = Signer(secret.encode(), frozenset(one.tenants))
     return found

@@ -8,13 +8,14 @@ from toolgate import clock
 from toolgate.brokers.seal import Headers, Seal, UnsignedError
 from toolgate.errors import InvalidRequest
 from toolgate.ledger.history import owner_of
-from toolgate.queue.message import MOST_BYTES, UnreadableError, read_request, written
+from toolgate.queue.message import MOST_BYTES, UnreadableError, carried, read_request, written
 from toolgate.queue.queue import Item
 from toolgate.spec.effect import CallerKind
 
 _ID = re.compile(r"[A-Za-z0-9_-]{8,100}")
 _MS = 1_000_000
 _MOST_ORDER = 256
+_MOST_NAME = 256
 
 
 class _Named(msgspec.Struct):
@@ -49,6 +50,8 @@ def adopted(value: bytes, headers: Headers, seal: Seal, *, expires: float) -> It
     caller = request.caller
     if not signer.speaks_for(caller.tenant):
         raise UnreadableError("its producer does not speak for its tenant")
+    if len(request.tool) > _MOST_NAME:
+        raise UnreadableError(f"its tool has a name of more than {_MOST_NAME} characters")
     latest_ms = clock.unix_ns() // _MS + round(expires * 1_000)
     expires_ms = min(request.expires_ms or latest_ms, latest_ms)
     order = f"{caller.tenant}/sent/{request.order[:_MOST_ORDER]}" if request.order else ""
@@ -62,6 +65,7 @@ def adopted(value: bytes, headers: Headers, seal: Seal, *, expires: float) -> It
         counted=False,
         order=order,
         expires_ms=expires_ms,
+        trace=carried(request.trace),
     )
     try:
         message = written(ours)

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Mapping, Sequence
+from enum import Enum, auto
 from typing import Any
 
 import msgspec
@@ -24,6 +25,14 @@ _MOST_BYTES = 1_048_576
 _CLOSE_SECONDS = 5.0
 _FIRST_AGAIN = 0.25
 _LAST_AGAIN = 5.0
+
+
+class Fate(Enum):
+    """What became of a message. One that is too large is so the next time, too."""
+
+    ARRIVED = auto()
+    LOST = auto()
+    TOO_LARGE = auto()
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -55,17 +64,19 @@ class Line:
                 await self._make()
         return self._producer is not None
 
-    async def send(self, records: Sequence[Record]) -> Sequence[bool]:
-        """Which of them have arrived, on as many brokers as have to have them."""
+    async def send(self, records: Sequence[Record]) -> Sequence[Fate]:
+        """What became of each; one that has arrived is on as many brokers as have to have it."""
         if not await self.ready() or self._producer is None:
-            return [False] * len(records)
+            return [Fate.LOST] * len(records)
         producer = self._producer
         answers = [await self._handed(producer, one) for one in records]
-        arrived = [await self._arrived(answer) for answer in answers]
-        if not all(arrived) and self.problem and self._producer is producer:
+        fates = [
+            await self._arrived(one, answer) for one, answer in zip(records, answers, strict=True)
+        ]
+        if Fate.LOST in fates and self.problem and self._producer is producer:
             self._producer = None
             await _ended(producer)
-        return arrived
+        return fates
 
     async def close(self) -> None:
         """What was handed over gets a moment."""
@@ -99,24 +110,27 @@ class Line:
 
     async def _handed(
         self, producer: AIOKafkaProducer, one: Record
-    ) -> "asyncio.Future[Any] | None":
+    ) -> "asyncio.Future[Any] | Fate":
         try:
             return await producer.send(one.topic, one.value, key=one.key, headers=list(one.headers))
         except MessageSizeTooLargeError:
-            _log.error("a message of %d bytes is too large to be sent", len(one.value))
+            return Fate.TOO_LARGE
         except (KafkaError, OSError, TimeoutError) as error:
             self._failed(error)
-        return None
+        return Fate.LOST
 
-    async def _arrived(self, answer: "asyncio.Future[Any] | None") -> bool:
-        if answer is None:
-            return False
+    async def _arrived(self, one: Record, answer: "asyncio.Future[Any] | Fate") -> Fate:
+        if isinstance(answer, Fate):
+            return answer
         try:
             await answer
         except (KafkaError, OSError, TimeoutError) as error:
+            # A broker refuses whole batches; one that is larger than they are went alone.
+            if isinstance(error, MessageSizeTooLargeError) and len(one.value) > _BATCH_BYTES:
+                return Fate.TOO_LARGE
             self._failed(error)
-            return False
-        return True
+            return Fate.LOST
+        return Fate.ARRIVED
 
     def _failed(self, error: BaseException) -> None:
         problem = f"the brokers do not take messages ({type(error).__name__})"

@@ -3,16 +3,18 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from toolgate import clock
-from toolgate.brokers.line import Line, Record
+from toolgate.brokers.line import Fate, Line, Record
 from toolgate.brokers.seal import Seal
+from toolgate.call import Failure, Output
 from toolgate.errors import StoreError
-from toolgate.queue.message import VERSION
+from toolgate.queue.message import VERSION, carried, output_text
+from toolgate.queue.queue import Ended, Queue
 from toolgate.queue.shipping import Parcel, Shipping, Untold
 from toolgate.settings.fleet import Fleet
 
@@ -43,8 +45,15 @@ class Publisher:
     """One of each process; several of them share the work."""
 
     def __init__(
-        self, shipping: Shipping, line: Line, tells: Tells, fleet: Fleet, seal: Seal
+        self,
+        queue: Queue,
+        shipping: Shipping,
+        line: Line,
+        tells: Tells,
+        fleet: Fleet,
+        seal: Seal,
     ) -> None:
+        self._queue = queue
         self._seal = seal
         self._shipping = shipping
         self._line = line
@@ -88,11 +97,40 @@ class Publisher:
         parcels = await self._shipping.send(_AT_ONCE, window=fleet.window, again=fleet.lease)
         if not parcels:
             return 0
-        arrived = await self._line.send([self._record(one) for one in parcels])
-        lost = [one.call_id for one, there in zip(parcels, arrived, strict=True) if not there]
+        records: list[Record] = []
+        ready: list[str] = []
+        dead: dict[str, str] = {}
+        for one in parcels:
+            try:
+                records.append(self._record(one))
+                ready.append(one.call_id)
+            except Exception as error:  # noqa: BLE001  one call's trouble is not that of the others
+                dead[one.call_id] = f"it cannot be sent to one ({type(error).__name__})"
+        fates = dict(zip(ready, await self._line.send(records), strict=True))
+        lost = [name for name, fate in fates.items() if fate is Fate.LOST]
         if lost:
             await self._shipping.unsent(lost)
+        large = [name for name, fate in fates.items() if fate is Fate.TOO_LARGE]
+        dead |= dict.fromkeys(large, "it is too large for a message to one")
+        await self._bury(dead)
         return len(parcels) - len(lost)
+
+    async def _bury(self, dead: Mapping[str, str]) -> None:
+        """What no attempt gets to a worker; whoever waits for it is told why."""
+        if not dead:
+            return
+        for taken in await self._queue.claim(list(dead), self._fleet.lease):
+            why = (
+                f"No worker could run {taken.tool!r}: {dead[taken.call_id]}. It did not run. An "
+                "operator can look at it."
+            )
+            failure = Failure(code="undelivered", message=why)
+            output = Output(status="error", error=failure, call_id=taken.call_id)
+            ended = Ended(
+                call_id=taken.call_id, fence=taken.fence, output=output_text(output), why=why
+            )
+            if await self._queue.end(ended):
+                _log.error("call %s of %s is dead: %s", taken.call_id, taken.tool, why)
 
     async def _look_for_untold(self) -> None:
         now = clock.monotonic_ns()
@@ -104,7 +142,7 @@ class Publisher:
             await self._tells.later(found)
 
     def _record(self, one: Parcel) -> Record:
-        trace = _traced(one.message).trace
+        trace = carried(_traced(one.message).trace)
         return Record(
             self._fleet.topics.requests,
             one.key.encode(),

@@ -10,9 +10,10 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer
 
 from toolgate.brokers.cluster import started
+from toolgate.brokers.reader import Reader
 from toolgate.brokers.seal import Seal, Signer, UnsignedError
 from toolgate.executor.queued import Answers
 from toolgate.queue.message import MOST_BYTES, Result, UnreadableError, read_result
@@ -92,13 +93,15 @@ class Results:
                 self._next[place] = await consumer.position(place)
 
     async def _listen(self, consumer: AIOKafkaConsumer) -> None:
+        reader = Reader(consumer, self._next)
         while True:
-            fetched = await consumer.getmany(timeout_ms=_POLL_MS)
-            for place, records in fetched.items():
-                for one in records:
+            found = await reader.read(timeout_ms=_POLL_MS)
+            for one in found:
+                try:
                     self._hear(one)
-                self._next[TopicPartition(place.topic, place.partition)] = records[-1].offset + 1
-            if fetched:
+                except Exception as error:  # noqa: BLE001  one message's trouble is not that of the others
+                    _log.warning("a result cannot be read: %s", type(error).__name__)
+            if found:
                 self._heard()
 
     def _hear(self, one: Any) -> None:

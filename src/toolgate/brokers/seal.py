@@ -15,7 +15,8 @@ _NS = 1_000_000_000
 # What clocks may differ by.
 _AHEAD = 300
 
-Headers = Sequence[tuple[str, bytes]]
+# A header can be there and hold nothing.
+Headers = Sequence[tuple[str, bytes | None]]
 
 
 class Signer(msgspec.Struct, frozen=True):
@@ -41,19 +42,19 @@ class Seal:
         self._producers = producers
         self._lasts = lasts
 
-    def headers(self, value: bytes) -> Headers:
+    def headers(self, value: bytes) -> Sequence[tuple[str, bytes]]:
         """What says that it is ours."""
         at = str(clock.unix_ns() // _NS)
         return ((AT, at.encode()), (SIGNATURE, signature(self._secret, at, value).encode()))
 
     def is_ours(self, headers: Headers, value: bytes) -> bool:
         """Whether a node of this house has written it."""
-        found = dict(headers)
-        return PRODUCER not in found and _fits(self._secret, found, value)
+        named = {name for name, _ in headers}
+        return PRODUCER not in named and _fits(self._secret, _held(headers), value)
 
     def signer(self, headers: Headers, value: bytes) -> Signer:
         """The system that wrote it; `UnsignedError` says what is wrong."""
-        found = dict(headers)
+        found = _held(headers)
         if SIGNATURE not in found or PRODUCER not in found:
             raise UnsignedError(
                 f"it is not of this house, and not signed: {PRODUCER}, {AT} and {SIGNATURE} are "
@@ -67,6 +68,11 @@ class Seal:
         if not -_AHEAD <= age <= self._lasts:
             raise UnsignedError("its signature is too old, or from the future")
         return signer
+
+
+def _held(headers: Headers) -> Mapping[str, bytes]:
+    """Those that hold something."""
+    return {name: value for name, value in headers if isinstance(value, bytes)}
 
 
 def _fits(secret: bytes, found: Mapping[str, bytes], value: bytes) -> bool:

@@ -61,10 +61,10 @@ async def _queue(gate: Toolgate) -> Finding:
         depth = await gate.queue.calls.depth()
     except StoreError as error:
         return Finding("queue", False, error.message)
-    waits_s = (clock.unix_ns() - depth.oldest_ns) / 1e9 if depth.oldest_ns else 0.0
+    waits_s = (clock.unix_ns() - depth.unheld_ns) / 1e9 if depth.unheld_ns else 0.0
     says = f"{depth.waiting:,} wait, {depth.sent + depth.taken:,} are under way"
     if waits_s > _LONG_S:
-        says += f", the first of them for {waits_s:,.0f} s: is a worker there?"
+        says += f", one that no worker holds for {waits_s:,.0f} s: is a worker there?"
     if depth.dead:
         says += f", {depth.dead:,} dead: toolgate queue dead"
     return Finding("queue", waits_s <= _LONG_S and not depth.dead, says)

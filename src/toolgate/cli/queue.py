@@ -37,11 +37,11 @@ def show_(
     if json:
         show.as_json(found)
         return
-    oldest_ns = found.pop("oldest_ns")
-    for name, number in found.items():
-        show.field(name, f"{number:,}")
-    if oldest_ns:
-        show.field("oldest waits", f"{(clock.unix_ns() - oldest_ns) / 1e9:,.0f} s")
+    for name in ("waiting", "sent", "taken", "dead"):
+        show.field(name, f"{found[name]:,}")
+    _tell_oldest(found["oldest_ns"], found.get("unheld_ns", 0))
+    if found["oldest_ns"] and not found["taken"]:
+        show.line("No worker has any of them now. To start one: toolgate worker")
 
 
 @app.command()
@@ -110,3 +110,16 @@ def retry(
         show.as_json(row)
     else:
         show.line(f"{call_id} waits for a worker again.")
+
+
+def _tell_oldest(oldest_ns: int | None, unheld_ns: int | None) -> None:
+    """Of all that are not over, and of those that no worker holds where that is another one."""
+    if oldest_ns and oldest_ns != unheld_ns:
+        show.field("oldest", f"{_age(oldest_ns)}, held by a worker")
+    if unheld_ns:
+        name = "oldest" if oldest_ns == unheld_ns else "next"
+        show.field(name, f"{_age(unheld_ns)}, held by no worker")
+
+
+def _age(since_ns: int) -> str:
+    return f"{max(clock.unix_ns() - since_ns, 0) / 1e9:,.0f} s"

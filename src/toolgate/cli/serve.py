@@ -28,6 +28,7 @@ from toolgate.tenancy.first import first_keys
 
 app = typer.Typer(add_completion=False, help="Start the server.")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_MOMENT = 0.1
 
 
 @app.command()
@@ -101,6 +102,16 @@ class _Server(uvicorn.Server):
             signal.signal(one, signal.SIG_DFL)
 
     def _hurry(self) -> None:
+        """Whoever takes no answer holds up nobody; what waited only for them is over in a moment.
+
+        Cancelled instead, it would wait for them again: uvicorn tells them of that, too.
+        """
+        for one in tuple(self.server_state.connections):
+            if isinstance(one, LimitedProtocol):
+                one.hurry()
+        asyncio.get_running_loop().call_later(_MOMENT, self._force)
+
+    def _force(self) -> None:
         self.force_exit = True
 
 

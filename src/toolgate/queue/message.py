@@ -4,7 +4,7 @@ Other systems may write the first and read the second; `docs/reference/queue.md`
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -18,6 +18,12 @@ VERSION = 1
 MOST_BYTES = 900_000
 _MS = 1_000_000
 _MOST_SHOWN = 200
+# What a trace is carried by, and how long each may be.
+_TRACED = {"traceparent": 128, "tracestate": 512}
+
+# Milliseconds that are still a number for a store once they are nanoseconds.
+Moment = Annotated[int, msgspec.Meta(ge=0, le=9_000_000_000_000)]
+Index = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
 
 
 class UnreadableError(ValueError):
@@ -44,15 +50,15 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: str = ""
     kind: CallerKind = CallerKind.DIRECT
     chain: str = ""
-    chain_index: int = 0
+    chain_index: Index = 0
     planned: Planned | None = None
     again_of: str = ""
     # Whether a node has counted it to its rate limits.
     counted: bool = False
     # Calls of one order run one after the other.
     order: str = ""
-    queued_ms: int = 0
-    expires_ms: int = 0
+    queued_ms: Moment = 0
+    expires_ms: Moment = 0
     # The trace that it belongs to, by the names of its headers.
     trace: dict[str, str] = {}
 
@@ -87,7 +93,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool: str
     tenant: str
     output: Output
-    ended_ms: int
+    ended_ms: Moment
     cut: bool = False
 
 
@@ -133,8 +139,15 @@ def request_of(call: Call, *, expires_ns: int, trace: Mapping[str, str]) -> Requ
         order=order_of(call),
         queued_ms=call.started_ns // _MS,
         expires_ms=expires_ns // _MS,
-        trace=dict(trace),
+        trace=carried(trace),
     )
+
+
+def carried(trace: Mapping[str, str]) -> dict[str, str]:
+    """Of a trace what goes on with a call: what others say may hold anything, at any length."""
+    return {
+        name: trace[name] for name, most in _TRACED.items() if 0 < len(trace.get(name, "")) <= most
+    }
 
 
 def order_of(call: Call) -> str:

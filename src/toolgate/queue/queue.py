@@ -65,22 +65,30 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """How a taken call ended. With `why` it is dead: nobody tries it again by itself."""
+    """How a taken call ended. With `why` it is dead: nobody tries it again by itself. `counts`:
+    whether it was tried by whoever took it last.
+    """
 
     call_id: str
     fence: int
     output: bytes
     why: str = ""
+    counts: bool = True
 
 
 class Depth(msgspec.Struct, frozen=True, kw_only=True):
-    """How much there is to do. `oldest_ns`: since when the first one waits."""
+    """How much there is to do.
+
+    `oldest_ns`: since when the first one that is not over is queued. `unheld_ns`: the same of those
+    that no worker holds; also one whose worker has not been heard of for its lease.
+    """
 
     waiting: int
     sent: int
     taken: int
     dead: int
     oldest_ns: int = 0
+    unheld_ns: int = 0
 
 
 class Dead(Protocol):
@@ -91,7 +99,7 @@ class Dead(Protocol):
         ...
 
     async def again(self, tenant: str, call_id: str, *, who: str, why: str) -> bool:
-        """It is due once more, as if for the first time; whether it was dead, and can be read."""
+        """It is due once more, as if for the first time; whether it was dead, and is a call."""
         ...
 
 

@@ -1,10 +1,18 @@
-"""How much, and for how long, a connection may send before anyone knows who it is."""
+"""How much a connection may send before anyone knows who it is, and how long it may take for it."""
 
+import fcntl
 import itertools
+import sys
+import termios
 from asyncio import TimerHandle, Transport
 from collections.abc import Iterator
+from contextlib import suppress
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from toolgate.server.problems import wire_problem
 from toolgate.server.whole import EXTENSION, Whole
@@ -15,6 +23,8 @@ HEADER_SECONDS = 10.0
 BODY_SECONDS = 40.0
 # A connection over which nothing is asked for so long is closed.
 IDLE_SECONDS = 5.0
+# A connection whose peer takes nothing of what it is told for so long is cut off.
+WRITE_SECONDS = 30.0
 # More at once are told to come back later.
 MAX_CONCURRENT = 2_000
 # A request that is on its way while the server is told to end is answered; nobody sends longer.
@@ -39,6 +49,12 @@ class LimitedProtocol(HttpToolsProtocol):
     # Since when nothing was asked, and what looks at that: one for many requests.
     _idle_since = 0.0
     _idle: TimerHandle | None = None
+    # What was not taken yet at the last look, and what looks: only while there is too much of it.
+    _untaken = 0
+    _taking: TimerHandle | None = None
+    _is_hurried = False
+    # What is answered while others wait behind it: uvicorn knows only the last of them.
+    _first: RequestResponseCycle | None = None
     arrival = 0
 
     def connection_made(self, transport: Transport) -> None:
@@ -57,6 +73,10 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
+        self._trust()
+        if self._first is not None and not self._first.response_complete:
+            self._first.disconnected = True
+            self._first.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -89,7 +109,10 @@ class LimitedProtocol(HttpToolsProtocol):
         most = self.limit_concurrency
         if self.url.startswith(_HEALTH) and self.url.partition(b"?")[0] in _HEALTH:
             self.limit_concurrency = None
+        before = self.cycle
         super().on_headers_complete()
+        if len(self.pipeline) == 1:
+            self._first = before
         self.limit_concurrency = most
         # What comes behind a body is nobody's: who asks was decided by what came before it.
         self.headers = []
@@ -107,6 +130,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unfinished = 0
         self._allowed = 0.0
         super().on_message_complete()
+        if self.cycle.response_complete:
+            # Answered before it was whole: no answer comes that would begin the wait.
+            self._rest()
 
     def on_response_complete(self) -> None:
         """The next request may come, or nothing for a while.
@@ -115,14 +141,28 @@ class LimitedProtocol(HttpToolsProtocol):
         """
         self.server_state.total_requests += 1
         if self.transport.is_closing():
+            self.part()
             return
         self.flow.resume_reading()
         if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
+            self._first, app = self.pipeline.pop()
+            self._start_asgi_task(self._first, app)
             return
-        self._idle_since = self.loop.time()
-        if self._idle is None:
-            self._idle = self.loop.call_later(IDLE_SECONDS, self._look)
+        self._rest()
+
+    def pause_writing(self) -> None:
+        """More is told than is taken."""
+        super().pause_writing()
+        if self._is_hurried:
+            self.transport.abort()
+        else:
+            self._distrust()
+
+    def resume_writing(self) -> None:
+        """It was taken."""
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._trust()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  the parser's words help nobody
         """Not HTTP, or not for us."""
@@ -139,22 +179,74 @@ class LimitedProtocol(HttpToolsProtocol):
             # To close it now would cut off a request that its sender believes to be taken.
             self.loop.call_later(LAST_SECONDS, self._leave)
 
+    def hurry(self) -> None:
+        """What is not taken by now, or not at once from now on, is waited for no longer."""
+        self._is_hurried = True
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+
+    def part(self) -> None:
+        """Close it; what it was told before is sent for as long as it is taken."""
+        self.transport.close()
+        if self.transport.get_write_buffer_size():
+            self._distrust()
+
+    def is_silent(self) -> bool:
+        """Whether nothing of what it asked is to be answered."""
+        return not self.cycle or self.cycle.response_complete
+
+    def silence(self) -> tuple[bool, float, int]:
+        """The least of many is the longest; a loop's clock has no parts of a millisecond."""
+        return bool(self.cycle), self._idle_since, self.arrival
+
     def _make_room(self) -> None:
         """Whoever has asked for nothing yet goes before whoever wants to, the longest silent first.
 
-        Connections cost nothing; many that say nothing would keep everybody else out.
+        Then whoever has their answer. Connections cost nothing; many that say nothing would keep
+        everybody else out.
         """
         silent = [one for one in self.connections if isinstance(one, LimitedProtocol)]
-        silent = [one for one in silent if not (one.cycle or one is self)]
+        silent = [one for one in silent if one is not self and one.is_silent()]
         if silent:
-            oldest = min(silent, key=lambda one: one.arrival)
+            oldest = min(silent, key=LimitedProtocol.silence)
             # At once: the system tells of its end only later.
             self.connections.discard(oldest)
-            oldest.transport.close()
+            oldest.part()
 
     def _leave(self) -> None:
         if not self._is_answering():
-            self.transport.close()
+            self.part()
+
+    def _rest(self) -> None:
+        self._idle_since = self.loop.time()
+        if self._idle is None:
+            self._idle = self.loop.call_later(IDLE_SECONDS, self._look)
+
+    def _distrust(self) -> None:
+        if self._taking is None:
+            self._untaken = self._owed()
+            self._taking = self.loop.call_later(WRITE_SECONDS, self._check)
+
+    def _trust(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+            self._taking = None
+
+    def _check(self) -> None:
+        """Whether anything was taken since the last look."""
+        self._taking = None
+        if self._owed() < self._untaken:
+            self._distrust()
+        else:
+            self.transport.abort()
+
+    def _owed(self) -> int:
+        """What the peer has not taken yet: ours, and what the system keeps for it."""
+        kept = bytearray(4)
+        # Where the system does not tell, what it takes from us has to do.
+        with suppress(OSError, ValueError):
+            fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, kept)
+        return self.transport.get_write_buffer_size() + int.from_bytes(kept, sys.byteorder)
 
     def _watch(self) -> None:
         """One timer for each part that takes more than one piece; most requests need none."""
@@ -173,7 +265,7 @@ class LimitedProtocol(HttpToolsProtocol):
             # What comes after it can wait as long as the tool does.
             self._watch()
         else:
-            self.transport.close()
+            self.part()
 
     def _look(self) -> None:
         """Whether nobody has asked for anything for so long that nobody will."""
@@ -185,7 +277,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if left > 0:
             self._idle = self.loop.call_later(left, self._look)
         else:
-            self.transport.close()
+            self.part()
 
     def _is_sending(self) -> bool:
         return bool(self.cycle) and not self.cycle.response_complete and self.cycle.more_body
@@ -202,7 +294,7 @@ class LimitedProtocol(HttpToolsProtocol):
             status, body = wire_problem(code)
             head = b"content-type: application/problem+json\r\ncontent-length: %d\r\n" % len(body)
             self.transport.write(STATUS_LINE[status] + head + b"connection: close\r\n\r\n" + body)
-        self.transport.close()
+        self.part()
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:

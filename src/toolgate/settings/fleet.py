@@ -33,6 +33,11 @@ class Sasl(Part):
     def _says_who(self) -> Self:
         if self.mechanism and not (self.username_env and self.password_env):
             raise ValueError("mechanism needs username_env and password_env")
+        if not self.mechanism and (self.username_env or self.password_env):
+            raise ValueError(
+                "username_env and password_env need mechanism: write PLAIN, SCRAM-SHA-256 or "
+                "SCRAM-SHA-512, as the brokers ask"
+            )
         return self
 
 
@@ -40,7 +45,10 @@ class Producer(Part):
     """Another system that may put calls into the queue, or answer those of `provider: queue`."""
 
     secret_env: Variable = Field(
-        min_length=1, description="The environment variable that holds what it signs by."
+        min_length=1,
+        description=(
+            "The environment variable that holds what it signs by: at least 16 characters."
+        ),
     )
     tenants: Texts = Field(
         strict=False, description="The tenants that it may speak for; `*` means all of them."
@@ -82,7 +90,10 @@ class Fleet(Part):
     )
     work: Literal["auto", "always", "never"] = Field(
         default="auto",
-        description="Whether `toolgate serve` runs queued calls itself; `auto`: without a broker.",
+        description=(
+            "Whether `toolgate serve` runs queued calls itself: `always`, `never` (workers do), or "
+            "`auto`: where there is no broker."
+        ),
     )
     concurrency: int = Field(
         default=32, ge=1, le=10_000, description="Queued calls that one worker runs at a time."
@@ -102,7 +113,10 @@ class Fleet(Part):
         ge=1,
         le=3_600,
         strict=False,
-        description="Seconds after which a call is due again whose worker is gone.",
+        description=(
+            "Seconds after which a call is due again whose worker is gone; one that had begun a "
+            "side effect goes on after `[toolbox] lease`, too."
+        ),
     )
     drain: Seconds = Field(
         default=10,

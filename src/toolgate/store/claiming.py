@@ -87,6 +87,9 @@ def _claimed(connection: Connection, entry: Entry, terms: Terms) -> Begun | None
             owner=terms.owner.name,
             may_start=terms.may_start,
         )
+        if begun.action is Action.FORGET and found.call_id == entry.call_id:
+            # Brought once more: it has its answer, and its id is used once.
+            begun = Begun(found, Action.REPLAY)
         if begun.action is not Action.FORGET:
             return begun if _moved(connection, found, begun, terms, now) else None
         ran = run_again(connection, found, entry)

@@ -38,6 +38,9 @@ class TableDead:
 
     async def again(self, tenant: str, call_id: str, *, who: str, why: str) -> bool:
         """Its arguments are still there; the audit says who wanted it."""
+        if not tenant:
+            # What nobody could read is nobody's, and no call.
+            return False
         which = sa.and_(
             queue.c.call_id == storable(call_id),
             queue.c.tenant_id == storable(tenant),

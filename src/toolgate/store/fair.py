@@ -1,23 +1,38 @@
-"""Which queued calls come next: of each tenant in turn, and of one order only the first."""
+"""Which queued calls come next: of each tenant in turn, and of one order one at a time."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolgate.store.records import WAITS, queue
+from toolgate.store.records import RUNS_IN_ORDER, WAITS, queue
 
 # Of so many tenants some are looked for at a time; the others come next.
 _MOST_TENANTS = 32
+# Locks by an order's name are of this kind, and of no other.
+_ORDERS = 704_651
 _earlier = queue.alias()
-# Of those that share an order, none before it is still open.
+_running = queue.alias("running")
+# Of those that share an order, none before it is still open, and none runs: on PostgreSQL, numbers
+# are given before rows come to light, so that one behind it may have been taken first.
 is_first = sa.or_(
     queue.c.order_key == "",
-    ~sa.exists().where(
-        _earlier.c.order_key == queue.c.order_key,
-        _earlier.c.id < queue.c.id,
-        _earlier.c.order_key != "",
-        _earlier.c.state.in_(("waiting", "sent", "taken")),
+    sa.and_(
+        ~sa.exists().where(
+            _earlier.c.order_key == queue.c.order_key,
+            _earlier.c.id < queue.c.id,
+            _earlier.c.order_key != "",
+            _earlier.c.state.in_(("waiting", "sent", "taken")),
+        ),
+        ~sa.exists(
+            sa.select(_running.c.id).where(
+                _running.c.order_key == queue.c.order_key,
+                _running.c.id != queue.c.id,
+                # In the words of its index: with values in their places it would not be used.
+                sa.text(RUNS_IN_ORDER.format(of="running.")),
+            )
+        ),
     ),
 )
 # One look into the index a tenant, however many rows each of them has.
@@ -39,7 +54,7 @@ _HELD = (
     .group_by(queue.c.tenant_id)
 )
 _FIRST = (
-    sa.select(queue.c.id)
+    sa.select(queue.c.id, queue.c.order_key)
     .where(
         queue.c.state == "waiting",
         queue.c.tenant_id == sa.bindparam("tenant"),
@@ -50,6 +65,26 @@ _FIRST = (
     .limit(sa.bindparam("most", type_=sa.Integer))
     .with_for_update(skip_locked=True, of=queue)
 )
+_number = sa.func.hashtext(queue.c.order_key)
+_FREE = sa.select(queue.c.id, sa.func.pg_try_advisory_xact_lock(_ORDERS, _number)).where(
+    queue.c.id.in_(sa.bindparam("these", expanding=True))
+)
+_numbers = (
+    sa.select(_number.label("number"))
+    .where(queue.c.call_id.in_(sa.bindparam("these", expanding=True)), queue.c.order_key != "")
+    .distinct()
+    # Whoever waits for several waits in the same order as everyone.
+    .order_by("number")
+    .subquery()
+)
+_WAIT = sa.select(sa.func.pg_advisory_xact_lock(_ORDERS, _numbers.c.number))
+
+
+class Next(NamedTuple):
+    """A row to take."""
+
+    id: int
+    order: str
 
 
 class Fair:
@@ -65,11 +100,11 @@ class Fair:
         now_ns: int,
         *,
         window: int = 0,
-    ) -> Sequence[int]:
-        """The numbers of rows to take, locked. `window`: so many of a tenant may be under way."""
+    ) -> Sequence[Next]:
+        """The rows to take, locked. `window`: so many of a tenant may be under way."""
         tenants = self._tenants(connection)
         held: Mapping[str, int] = _held(connection) if window and tenants else {}
-        found: list[int] = []
+        found: list[Next] = []
         for position, tenant in enumerate(tenants):
             if len(found) >= most:
                 break
@@ -95,7 +130,29 @@ def _held(connection: Connection) -> Mapping[str, int]:
     return {row.tenant_id: row.many for row in connection.execute(_HELD)}
 
 
-def _first(connection: Connection, tenant: str, most: int, now_ns: int) -> list[int]:
+def _first(connection: Connection, tenant: str, most: int, now_ns: int) -> list[Next]:
     """On PostgreSQL, what another node is taking is left to it."""
     values = {"tenant": tenant, "moment": now_ns, "most": most}
-    return list(connection.execute(_FIRST, values).scalars())
+    return [Next(*row) for row in connection.execute(_FIRST, values)]
+
+
+def free(connection: Connection, found: Sequence[Next]) -> list[int]:
+    """The numbers of those whose order nobody else is taking from, until this transaction is over.
+
+    Whether they are first is to be asked after this: only then does it stay true.
+    """
+    ordered = [one.id for one in found if one.order]
+    if not ordered or connection.dialect.name != "postgresql":
+        return [one.id for one in found]
+    # Without waiting: their rows are locked already, and others may wait for those.
+    busy = {id_ for id_, is_free in connection.execute(_FREE, {"these": ordered}) if not is_free}
+    return [one.id for one in found if one.id not in busy]
+
+
+def wait(connection: Connection, call_ids: Sequence[str]) -> None:
+    """Until nobody else is taking from the orders of these calls: as `free`, before any is locked.
+
+    What a broker brought is not brought again soon.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(_WAIT, {"these": list(call_ids)})

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from toolgate.queue.queue import OPEN, Depth, Ended, Item, Kept, Stage, Taken
 from toolgate.store.database import HOUSE, Database
-from toolgate.store.fair import Fair, is_first
+from toolgate.store.fair import Fair, free, is_first, wait
 from toolgate.store.gather import Gather
 from toolgate.store.moment import now_ns
 from toolgate.store.prune import Prune
@@ -21,7 +21,8 @@ _KEEP_NS = 86_400 * 1_000_000_000
 _MOST_COUNTED = 100_000
 # Asked before anything is locked: nearly always there is nothing to do.
 _ANY_WAITS = f"SELECT 1 FROM queue WHERE {WAITS} LIMIT 1"  # noqa: S608  no value stands in it
-_ANY_HELD = "SELECT 1 FROM queue WHERE state IN ('sent', 'taken') LIMIT 1"
+_AWAY = "state IN ('sent', 'taken')"
+_ANY_HELD = f"SELECT 1 FROM queue WHERE {_AWAY} LIMIT 1"  # noqa: S608  nor here
 _TAKEN = (
     queue.c.id,
     queue.c.call_id,
@@ -78,7 +79,7 @@ class TableQueue:
 
         def work(connection: Connection) -> list[Taken]:
             now = now_ns(connection)
-            found = self._fair.pick(connection, most, now)
+            found = free(connection, self._fair.pick(connection, most, now))
             return _taken(connection, _TAKE, {"these": found}, lease) if found else []
 
         return await self._database.write(work, tenant=HOUSE)
@@ -87,6 +88,7 @@ class TableQueue:
         """What nobody has, or had for longer than its lease."""
 
         def work(connection: Connection) -> list[Taken]:
+            wait(connection, call_ids)
             return _taken(connection, _CLAIM, {"these": list(call_ids)}, lease)
 
         return await self._database.write(work, tenant=HOUSE) if call_ids else []
@@ -179,13 +181,17 @@ class TableQueue:
 
         def work(connection: Connection) -> Depth:
             count = {stage: _count(connection, stage) for stage in (*OPEN, Stage.DEAD)}
-            oldest = sa.select(sa.func.min(queue.c.queued_ns)).where(queue.c.state == "waiting")
+            waits = _first(connection, sa.text(WAITS))
+            away = _first(connection, sa.text(_AWAY))
+            unheld = sa.or_(queue.c.state == "sent", queue.c.due_ns < now_ns(connection))
+            left = _first(connection, sa.text(_AWAY), unheld)
             return Depth(
                 waiting=count[Stage.WAITING],
                 sent=count[Stage.SENT],
                 taken=count[Stage.TAKEN],
                 dead=count[Stage.DEAD],
-                oldest_ns=connection.execute(oldest).scalar_one() or 0,
+                oldest_ns=min(filter(None, (waits, away)), default=0),
+                unheld_ns=min(filter(None, (waits, left)), default=0),
             )
 
         return await self._database.read(work, tenant=HOUSE)
@@ -226,6 +232,7 @@ _END = (
     .where(queue.c.call_id == sa.bindparam("of"))
     .values(
         state=sa.bindparam("after"),
+        attempts=queue.c.attempts - sa.bindparam("untried", type_=sa.Integer),
         # What is dead can be tried again.
         message=sa.case((sa.bindparam("why_") != "", queue.c.message), else_=b""),
         output=sa.bindparam("output_"),
@@ -240,6 +247,7 @@ def _ending(ended: Ended, now: int, told: int) -> dict[str, Any]:
     return {
         "of": ended.call_id,
         "after": "dead" if ended.why else "done",
+        "untried": int(not ended.counts),
         "output_": ended.output,
         "why_": storable(ended.why),
         "now": now,
@@ -259,7 +267,8 @@ _OWNED = (
     )
     .returning(*_TAKEN)
 )
-_TAKE = _OWNED.where(queue.c.id.in_(_THESE))
+# What was first when it was picked may not be by now.
+_TAKE = _OWNED.where(queue.c.id.in_(_THESE), is_first)
 _CLAIM = _OWNED.where(
     queue.c.call_id.in_(_THESE),
     sa.or_(
@@ -328,6 +337,12 @@ def kept(row: Any) -> Kept:
         output=bytes(row.output),
         why=row.why,
     )
+
+
+def _first(connection: Connection, *which: sa.ColumnElement[bool] | sa.TextClause) -> int:
+    """Since when the first of these is queued; 0 where there is none."""
+    question = sa.select(sa.func.min(queue.c.queued_ns)).where(*which)
+    return connection.execute(question).scalar_one() or 0
 
 
 def _count(connection: Connection, stage: Stage) -> int:

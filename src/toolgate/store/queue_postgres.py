@@ -30,13 +30,12 @@ _PUT = (
     f"FROM unnest({_GIVEN}) WITH ORDINALITY AS new({', '.join(_NEW)}, place) "
     f"WHERE {gate(len(_NEW) + 1)} ORDER BY place ON CONFLICT (call_id) DO NOTHING"
 )
+# Of those that run in no order.
 _CLAIM = (
     "UPDATE queue SET state = 'taken', attempts = attempts + 1, fence = fence + 1, "
     f"due_ns = {_NOW} + $2::bigint WHERE call_id = ANY($1::text[]) AND {gate(3)} "
     f"AND (state = 'sent' OR (state IN ('waiting', 'taken') AND due_ns <= {_NOW})) "
-    "AND (order_key = '' OR NOT EXISTS (SELECT FROM queue AS earlier "
-    "WHERE earlier.order_key = queue.order_key AND earlier.id < queue.id "
-    "AND earlier.order_key <> '' AND earlier.state IN ('waiting', 'sent', 'taken'))) "
+    "AND order_key = '' "
     "RETURNING id, call_id, tenant_id, tool_name, message, fence, attempts, "
     f"expires_ns <= {_NOW}"
 )
@@ -44,11 +43,11 @@ _END = (
     "UPDATE queue SET state = ended.state, output = ended.output, why = ended.why, "
     # What is dead can be tried again.
     "message = CASE WHEN ended.why <> '' THEN queue.message ELSE ''::bytea END, "
-    f"ended_ns = {_NOW}, told = $6::int "
-    "FROM unnest($1::text[], $2::int[], $3::text[], $4::bytea[], $5::text[]) "
-    "AS ended(call_id, fence, state, output, why) "
+    f"attempts = queue.attempts - ended.untried, ended_ns = {_NOW}, told = $7::int "
+    "FROM unnest($1::text[], $2::int[], $3::text[], $4::bytea[], $5::text[], $6::int[]) "
+    "AS ended(call_id, fence, state, output, why, untried) "
     "WHERE queue.call_id = ended.call_id AND queue.fence = ended.fence "
-    f"AND queue.state = 'taken' AND {gate(7)} RETURNING queue.call_id, queue.fence"
+    f"AND queue.state = 'taken' AND {gate(8)} RETURNING queue.call_id, queue.fence"
 )
 _ENDED = (
     "SELECT call_id, fence FROM queue WHERE call_id = ANY(string_to_array($1, ' ')) "
@@ -76,7 +75,11 @@ class PostgresQueue(TableQueue):
             return []
         given = [list(call_ids), round(lease * 1e9), HOUSE]
         rows, _again = await self._server.run(_CLAIM, given)
-        return [_taken(row) for row in sorted(rows, key=lambda row: row[0])]
+        found = [_taken(row) for row in sorted(rows, key=lambda row: row[0])]
+        # Of an order one is taken at a time, and one statement alone cannot see to that.
+        own = {one.call_id for one in found}
+        left = [call_id for call_id in dict.fromkeys(call_ids) if call_id not in own]
+        return [*found, *await super().claim(left, lease)]
 
     async def _put(self, items: list[Item]) -> Sequence[None]:
         rows = [waiting_row(item, 0) for item in items]
@@ -91,6 +94,7 @@ class PostgresQueue(TableQueue):
             ["dead" if one.why else "done" for one in ends],
             [one.output for one in ends],
             [storable(one.why) for one in ends],
+            [int(not one.counts) for one in ends],
             self._told,
             HOUSE,
         ]

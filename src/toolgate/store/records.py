@@ -270,6 +270,8 @@ outbox = sa.Table(
 )
 
 WAITS = "state = 'waiting'"
+# `of` says whose columns they are.
+RUNS_IN_ORDER = "{of}order_key <> '' AND {of}state = 'taken'"
 
 queue = sa.Table(
     "queue",
@@ -306,6 +308,7 @@ queue = sa.Table(
         "id",
         where="order_key <> '' AND state IN ('waiting', 'sent', 'taken')",
     ),
+    partial("ix_queue_running", "order_key", where=RUNS_IN_ORDER.format(of="")),
     partial("ix_queue_untold", "id", where="told = 0 AND state IN ('done', 'dead')"),
     sa.Index(None, "ended_ns"),
     sqlite_autoincrement=True,

@@ -68,7 +68,8 @@ class TableShipping:
             found = self._fair.pick(connection, most, now, window=window)
             if not found:
                 return []
-            values = {"these": found, "moment": now, "least": round(again * 1e9)}
+            these = [one.id for one in found]
+            values = {"these": these, "moment": now, "least": round(again * 1e9)}
             rows = connection.execute(_SEND, values).all()
             return [
                 Parcel(

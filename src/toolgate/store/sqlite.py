@@ -55,6 +55,8 @@ class Sqlite:
         # What was asked for in this turn of a loop, and what the writer was handed of earlier ones.
         self._asked: dict[asyncio.AbstractEventLoop, list[Job]] = {}
         self._jobs: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
+        # Between a loop that asks and another that closes: whoever is not refused is handed over.
+        self._asking = threading.Lock()
         self._writer = threading.Thread(target=self._write, name="toolgate-write", daemon=True)
         self._writer.start()
 
@@ -107,32 +109,38 @@ class Sqlite:
         return self._queued(work, item)
 
     def _queued(self, work: Callable[..., Any], *item: object) -> "asyncio.Future[Any]":
-        if self._closed:
-            raise closed()
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
-        asked = self._asked.get(loop)
-        if asked is None:
-            asked = self._asked[loop] = []
-            # Not at once: a writer that is woken by the first of many waits for the interpreter
-            # until the last one is there, or goes off with a few and lets the others wait.
-            loop.call_soon(self._hand_over, loop)
-        asked.append(Job(work, loop, done, item))
+        job = Job(work, loop, done, item)
+        with self._asking:
+            if self._closed:
+                raise closed()
+            asked = self._asked.get(loop)
+            if asked is None:
+                asked = self._asked[loop] = []
+                # Not at once: a writer that is woken by the first of many waits for the interpreter
+                # until the last one is there, or goes off with a few and lets the others wait.
+                loop.call_soon(self._hand_over, loop)
+            asked.append(job)
         return done
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         """All that was asked for in one turn of a loop."""
-        asked = self._asked.pop(loop, None)
-        if asked is not None:
-            self._jobs.put(asked)
+        with self._asking:
+            asked = self._asked.pop(loop, None)
+            if asked is not None:
+                # Before the word that ends the writer, or by whoever closes.
+                self._jobs.put(asked)
 
     async def close(self) -> None:
         """Let the writer finish its queue, and readers what they read. Twice equals once."""
-        if not self._closed:
-            self._closed = True
-            for loop in list(self._asked):
-                self._hand_over(loop)
-            self._jobs.put(None)
+        with self._asking:
+            if not self._closed:
+                self._closed = True
+                for asked in self._asked.values():
+                    self._jobs.put(asked)
+                self._asked.clear()
+                self._jobs.put(None)
         await asyncio.to_thread(self._finish)
 
     async def _asked_behind(self, readers: Readers, work: Callable[[Connection], T]) -> T:

@@ -162,6 +162,9 @@ class MemoryJournal:
         if found is not None and not (agreed and agreed[0] == found.call_id):
             # Also the same id: a queued call can be brought twice.
             begun = submitted(found, entry, owner=self.owner.name, may_start=may_start, **terms)
+            if begun.action is Action.FORGET and found.call_id == entry.call_id:
+                # Brought once more: it has its answer, and its id is used once.
+                return Begun(found, Action.REPLAY)
             if begun.action is not Action.FORGET:
                 self._park(found, begun.entry)
                 return begun

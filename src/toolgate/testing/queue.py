@@ -113,6 +113,7 @@ class MemoryQueue:
         row.stage = Stage.DEAD if ended.why else Stage.DONE
         row.message = row.message if ended.why else b""
         row.output, row.why = ended.output, ended.why
+        row.attempts -= int(not ended.counts)
         row.ended_ns = clock.unix_ns()
         row.told = not self._tells
         return True
@@ -149,13 +150,16 @@ class MemoryQueue:
     async def depth(self) -> Depth:
         """How many there are."""
         count = Counter(row.stage for row in self.rows.values())
-        since = [row.queued_ns for row in self.rows.values() if row.stage is Stage.WAITING]
+        now = clock.unix_ns()
+        left = [row for row in self.rows.values() if row.stage in OPEN]
+        unheld = [row for row in left if row.stage is not Stage.TAKEN or row.due_ns < now]
         return Depth(
             waiting=count[Stage.WAITING],
             sent=count[Stage.SENT],
             taken=count[Stage.TAKEN],
             dead=count[Stage.DEAD],
-            oldest_ns=min(since, default=0),
+            oldest_ns=min((row.queued_ns for row in left), default=0),
+            unheld_ns=min((row.queued_ns for row in unheld), default=0),
         )
 
     def _named(self, call_ids: Collection[str]) -> list[Row]:
@@ -163,10 +167,12 @@ class MemoryQueue:
 
 
 def is_first(row: Row, rows: Iterable[Row]) -> bool:
-    """Of those that share an order, none before it is still open."""
+    """Of those that share an order, none before it is still open, and none runs."""
     order = row.item.order
     return not order or not any(
-        other.item.order == order and other.number < row.number and other.stage in OPEN
+        other.item.order == order
+        and other is not row
+        and (other.stage is Stage.TAKEN or (other.stage in OPEN and other.number < row.number))
         for other in rows
     )
 

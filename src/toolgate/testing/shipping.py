@@ -31,7 +31,7 @@ class MemoryDead:
         row = self._queue.rows.get(call_id)
         if row is None or row.item.tenant != tenant or row.stage is not Stage.DEAD:
             return False
-        if not row.message:
+        if not tenant or not row.message:
             return False
         anew = self._queue.add(row.item)
         anew.fence = row.fence

@@ -190,8 +190,7 @@ class Worker:
             await self._end(taken, _late(taken))
             return
         if taken.attempts > self._terms.most_attempts:
-            tried = f"it was taken {taken.attempts - 1} times and never came to an end"
-            await self._end(taken, _undelivered(taken, tried), dead=True)
+            await self._end(taken, _lost(taken), dead=True, counts=False)
             return
         try:
             output = await self._deliver(request)
@@ -222,9 +221,17 @@ class Worker:
                 await self._queue.back(taken, _AGAIN, counts=False)
                 return
 
-    async def _end(self, taken: Taken, output: Output, *, dead: bool = False) -> None:
+    async def _end(
+        self, taken: Taken, output: Output, *, dead: bool = False, counts: bool = True
+    ) -> None:
         why = output.error.message if dead and output.error is not None else ""
-        ended = Ended(call_id=taken.call_id, fence=taken.fence, output=output_text(output), why=why)
+        ended = Ended(
+            call_id=taken.call_id,
+            fence=taken.fence,
+            output=output_text(output),
+            why=why,
+            counts=counts,
+        )
         if not await self._queue.end(ended):
             # Somebody else has it: theirs counts, and the ledger has seen to it that it ran once.
             return
@@ -240,7 +247,8 @@ class Worker:
             output=output,
             ended_ms=ended_ms,
         )
-        await self._tell(result, _letter(taken, why, ended_ms) if why else None)
+        tried = taken.attempts - int(not counts)
+        await self._tell(result, _letter(taken, why, tried, ended_ms) if why else None)
 
     async def _renew(self) -> None:
         """What runs here stays here."""
@@ -272,14 +280,14 @@ def _age_patience(request: Request) -> float:
     return longest * random.uniform(0.5, 1.0)  # noqa: S311  no secret hangs on it
 
 
-def _letter(taken: Taken, why: str, died_ms: int) -> Letter:
+def _letter(taken: Taken, why: str, tried: int, died_ms: int) -> Letter:
     return Letter(
         version=VERSION,
         id=taken.call_id,
         tool=taken.tool,
         tenant=taken.tenant,
         why=why,
-        attempts=taken.attempts,
+        attempts=tried,
         died_ms=died_ms,
         message=taken.message,
     )
@@ -302,6 +310,17 @@ def _undelivered(taken: Taken, why: str) -> Output:
     )
     failure = Failure(code="undelivered", message=message)
     return Output(status="error", error=failure, call_id=taken.call_id)
+
+
+def _lost(taken: Taken) -> Output:
+    """Each worker that had it was gone before it could say how far it came."""
+    message = (
+        f"No worker could run {taken.tool!r}: it was taken {taken.attempts - 1} times and never "
+        "came to an end. Whether it did anything is not known: check before you call it again. "
+        "An operator can look at it."
+    )
+    failure = Failure(code="undelivered", message=message, details={"outcome": "unknown"})
+    return Output(status="unknown", error=failure, call_id=taken.call_id)
 
 
 def _refused(taken: Taken, error: ToolgateError) -> Output:

@@ -26,6 +26,8 @@ from toolgate.ledger.journal import Begun, Journal
 from toolgate.ledger.ledger import Ledger
 from toolgate.ledger.machine import Action, Recovery
 from toolgate.ledger.state import State
+from toolgate.queue.queue import OPEN as QUEUED
+from toolgate.queue.queue import Queues
 
 log = logging.getLogger("toolgate.recovery")
 Resume = Callable[[Grant, Entry, dict[str, Any]], Awaitable[Output]]
@@ -50,6 +52,9 @@ class Ready(NamedTuple):
     why: str = ""
 
 
+_NO_WORKER = Ready(None, {}, "no worker came to its end with it")
+
+
 class Work(NamedTuple):
     """What is being looked after: whose it is, since when, by whom."""
 
@@ -59,9 +64,12 @@ class Work(NamedTuple):
 
 
 class Recover:
-    """The periodic look. `lease` is in seconds; `always`: a person is asked about every call."""
+    """The periodic look. `lease` is in seconds; `always`: a person is asked about every call.
 
-    def __init__(
+    What `queue` has is run by its workers only: here it is at most called unknown.
+    """
+
+    def __init__(  # noqa: PLR0913  every room that it looks into, by its name
         self,
         ledger: Ledger,
         journal: Journal,
@@ -72,6 +80,7 @@ class Recover:
         undo: Undo,
         lease: float,
         always: bool = False,
+        queue: Queues | None = None,
     ) -> None:
         self._ledger = ledger
         self._journal = journal
@@ -82,6 +91,7 @@ class Recover:
         self._lease_ns = round(lease * 1e9)
         self._every = _often(lease)
         self._always = always
+        self._queue = queue
         self._looking: asyncio.Task[None] | None = None
         self._working: dict[str, Work] = {}
         # Lost ones that could not be looked after in this round: the others come first.
@@ -165,7 +175,12 @@ class Recover:
             await self._undo.resume(entry)
             return
         # Before it is claimed: where an engine is away, it is left to the next look.
-        ready = await self._ready(entry)
+        kept = None if self._queue is None else await self._queue.calls.find(*_names(entry))
+        if kept is not None and kept.stage in QUEUED and _runs_again(entry):
+            # A worker is to run it, and the queue brings it to one.
+            self._passed.add(entry.call_id)
+            return
+        ready = await self._ready(entry) if kept is None else _NO_WORKER
         begun = await self._ledger.take(entry)
         try:
             await self._taken(begun, ready)
@@ -193,7 +208,7 @@ class Recover:
 
     async def _ready(self, entry: Entry) -> Ready:
         """What it needs to run again, as of today."""
-        if entry.tried and entry.recovery not in {Recovery.AGAIN, Recovery.KEYED}:
+        if not _runs_again(entry):
             return Ready(None, {})
         if entry.fence > _MOST_TRIES:
             return Ready(None, {}, "it was tried too often, and never ended")
@@ -232,6 +247,14 @@ class Recover:
         told = await self._probing.ask(entry)
         if told.happened is not None:
             await self._journal.end(self._probing.ended(entry, told))
+
+
+def _names(entry: Entry) -> tuple[str, str]:
+    return entry.tenant, entry.call_id
+
+
+def _runs_again(entry: Entry) -> bool:
+    return not entry.tried or entry.recovery in {Recovery.AGAIN, Recovery.KEYED}
 
 
 async def renewing(ledger: Ledger, lease: float) -> None:

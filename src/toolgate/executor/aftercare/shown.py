@@ -9,7 +9,11 @@ from toolgate.ledger.state import State
 from toolgate.queue.queue import Depth, Kept, Stage
 from toolgate.spec.effect import Effect
 
-NO_SUCH_DEAD = "`toolgate queue dead --tenant NAME` lists those that can be tried again."
+NO_SUCH_DEAD = (
+    "`toolgate queue dead --tenant NAME` lists those that can be tried again. What is listed "
+    "without a tenant is a message that nobody could read, and no call: whoever sent it can send "
+    "it anew."
+)
 
 
 def summary(entry: Entry) -> dict[str, Any]:
@@ -82,6 +86,7 @@ def depth(found: Depth) -> dict[str, Any]:
         "taken": found.taken,
         "dead": found.dead,
         "oldest_ns": found.oldest_ns or None,
+        "unheld_ns": found.unheld_ns or None,
     }
 
 

@@ -22,13 +22,17 @@ class SomeDead(OfTenant):
 
 
 class QueueDepth(Shape, kw_only=True):
-    """How many queued calls there are, and since when the first one waits."""
+    """How many queued calls there are, and since when the first one that is not over is queued.
+
+    `unheld_ns`: the same of those that no worker holds.
+    """
 
     waiting: int
     sent: int
     taken: int
     dead: int
     oldest_ns: int | None
+    unheld_ns: int | None
 
 
 class DeadCall(Shape, kw_only=True):

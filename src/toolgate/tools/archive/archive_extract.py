@@ -14,7 +14,7 @@ from toolgate.tools.archive.unpacking import Unpacking, unpacking
 from toolgate.tools.means import Means
 from toolgate.tools.system.backups import Backup, Backups, Before
 from toolgate.tools.system.globs import Glob
-from toolgate.tools.system.roots import Roots
+from toolgate.tools.system.roots import Roots, check_not_gits
 from toolgate.tools.system.threaded import threaded
 
 # Bytes that come from a worker at once.
@@ -103,6 +103,9 @@ def _chosen(entries: Sequence[Entry], members: Sequence[str]) -> list[int]:
     if not named:
         what = "of that name" if members else "at all"
         raise ToolError(f"The archive holds nothing {what}. Look at it with archive_open.")
+    for _, entry in named:
+        for part in entry.path.split("/"):
+            check_not_gits(part)
     return [place for place, _ in named]
 
 

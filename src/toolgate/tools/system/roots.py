@@ -202,6 +202,11 @@ _ASK = "Ask the operator to name one that is there in the setting tools.roots."
 
 def _check_new(name: str) -> None:
     check_new(name)
+    check_not_gits(name)
+
+
+def check_not_gits(name: str) -> None:
+    """Whoever writes there has their commands run by the next who uses git."""
     if name.casefold() == ".git":
         raise ToolError(
             "What is in .git belongs to git, which runs hooks and settings from there. No tool "
