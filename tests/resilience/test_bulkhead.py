@@ -195,7 +195,10 @@ async def test_threads_that_are_stuck_leave_other_tools_theirs() -> None:
 
     async with in_memory(stuck, quick) as house:
         try:
-            first = await asyncio.gather(*calling(house, "stuck", 32))
+            few = [Caller(tenant=name, agent="billing") for name in ("umbrella", "initech")]
+            tasks = calling(house, "stuck", 32)
+            tasks += [task for one in few for task in calling(house, "stuck", 4, caller=one)]
+            first = await asyncio.gather(*tasks)
             assert {output.error.code for output in first} == {"timed_out"}
             # Its callers have gone, its threads have not: what it has of them stays taken.
             with pytest.raises(Overloaded, match="have never ended"):
@@ -373,3 +376,29 @@ async def _come_and_go(steps: list[tuple[str, int, int]]) -> None:
         if lane is not None:
             assert (lane.running, lane.busy, lane._all_queued) == (0, {}, 0)  # pyright: ignore[reportPrivateUsage]
             assert (lane._queues, lane._queued) == ({}, {})  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.req("X4")
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_a_tenant_that_holds_all_places_does_not_stop_one_that_runs_little(
+    monkeypatch: pytest.MonkeyPatch, *, is_kept: bool
+) -> None:
+    if not is_kept:
+        monkeypatch.setattr("toolgate.executor.resilience.bulkhead.KEPT", 1_000)
+    room, other = Room("stay"), Room("other")
+    few = Caller(tenant="umbrella", agent="billing")
+    wide = Bulkhead(concurrency=16, waiting=100)
+    async with in_memory(room.tool, other.tool, extensions=[wide]) as house:
+        tasks = calling(house, "stay", 20) + calling(house, "other", 20)
+        await settled()
+        assert (room.now, other.now) == (8, 8)
+        tasks += (asked := calling(house, "stay", 3, caller=few))
+        await settled()
+        # One of its own two: the other waits in line, and so does all of who has many.
+        assert room.order.count("umbrella") == (1 if is_kept else 0)
+        assert room.now == (9 if is_kept else 8)
+        room.go.set()
+        other.go.set()
+        await asyncio.gather(*tasks)
+        assert all(task.result().ok for task in asked)
+    assert wide.standing()["python", "running"] == 0

@@ -19,6 +19,7 @@ from toolgate.errors import (
 from toolgate.executor.failure import execution_failed
 from toolgate.executor.plain import begun, plain
 from toolgate.executor.resilience.attended import Stopped, attended
+from toolgate.executor.resilience.bulkhead import KEPT
 from toolgate.executor.resilience.deadline import is_overdue, out_of_time, timed_out
 from toolgate.executor.resilience.partial import produced, whole
 from toolgate.providers.threads import NotBegun, Threads
@@ -40,7 +41,9 @@ class PythonProvider:
     ) -> None:
         """`concurrency`: how many calls run at a time; stuck threads come on top of them."""
         self._bindings: dict[str, Binding] = {}
-        self._threads = Threads(most=_STUCK * concurrency, each=max(concurrency // 2, 1))
+        # As many of one tool as the bulkhead lets in.
+        each = max(concurrency // 2, 1) + concurrency // KEPT
+        self._threads = Threads(most=_STUCK * concurrency, each=each)
 
     def bind(self, binding: Binding) -> None:
         """Take a function that a program adds."""

@@ -99,7 +99,11 @@ class Limits(Part):
         default="enterprise", description="The budget plan of tenants that have none of their own."
     )
     concurrency: int = Field(
-        default=64, ge=1, le=10_000, description="Calls of one provider that run at a time."
+        default=64,
+        ge=1,
+        le=10_000,
+        description="Calls of one provider that run at a time; an eighth more is kept for tenants "
+        "that run little.",
     )
     waiting: int = Field(
         default=1_000, ge=0, le=100_000, description="Calls of one provider that wait their turn."

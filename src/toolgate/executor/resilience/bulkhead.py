@@ -16,6 +16,8 @@ _FOLLOW = 0.2
 _DOUBT = 0.9
 # So many times the usual duration has to be left: half of all calls take longer than usual.
 _MARGIN = 2.0
+# One part in so many on top of all places is for tenants that run little.
+KEPT = 8
 
 
 class Behind(Protocol):
@@ -30,7 +32,9 @@ class Bulkhead(Extension):
     """Lets calls in, lets some wait, and refuses the rest at once.
 
     One tool gets at most half of a provider's places, running and waiting: when it is stuck, the
-    others go on. A call made from inside another never waits, since that one holds a place.
+    others go on. An eighth more is kept for tenants that run little: when one of them holds all
+    places, the others go on, too. A call made from inside another never waits, since that one holds
+    a place.
     """
 
     priority = 480
@@ -49,7 +53,7 @@ class Bulkhead(Extension):
 
         async def run(call: Call) -> Output:
             spec = call.grant.spec
-            name = spec.name
+            name, tenant = spec.name, call.grant.caller.tenant
             lane = lanes.get(spec.provider)
             if lane is None:
                 lane = lanes[spec.provider] = _Lane(self._concurrency, self._waiting)
@@ -58,6 +62,7 @@ class Bulkhead(Extension):
             if mine < lane.each and lane.running < lane.most:
                 lane.running += 1
                 lane.busy[name] = mine + 1
+                lane.held[tenant] = lane.held.get(tenant, 0) + 1
                 began_ns = 0
             else:
                 await lane.turn(call)
@@ -69,7 +74,7 @@ class Bulkhead(Extension):
                         await behind(call, waited=began_ns != 0)
                 return await inner(call)
             finally:
-                lane.leave(name, began_ns)
+                lane.leave(name, tenant, began_ns)
 
         return run
 
@@ -98,7 +103,11 @@ class _Lane:
         self.most = most
         self.each = max(most // 2, 1)
         self.running = 0
+        # By tool, and by tenant.
         self.busy: dict[str, int] = {}
+        self.held: dict[str, int] = {}
+        self._kept = most // KEPT
+        self._little = max(self._kept // 2, 1)
         self._most_waiting = waiting
         self._most_waiting_each = (waiting + 1) // 2
         self._queues: OrderedDict[str, OrderedDict[str, deque[_Waiter]]] = OrderedDict()
@@ -115,8 +124,8 @@ class _Lane:
     async def turn(self, call: Call) -> None:
         """Wait for a place. Who comes back without an error has one."""
         name, tenant = call.spec.name, call.caller.tenant
-        if depth() > 1:
-            self._take(name)
+        if depth() > 1 or self._is_kept_for(tenant, name):
+            self._take(name, tenant)
             return
         self._admit(call)
         waiter = _Waiter(call.until_ns)
@@ -129,7 +138,7 @@ class _Lane:
             if waiter.place.cancelled():
                 self._drop(tenant, name, waiter)
             elif waiter.place.result():
-                self.leave(name)
+                self.leave(name, tenant)
             if is_overdue(error):
                 raise out_of_time(call) from None
             raise
@@ -138,7 +147,7 @@ class _Lane:
         if not has_place:
             raise out_of_time(call)
 
-    def leave(self, name: str, began_ns: int = 0) -> None:
+    def leave(self, name: str, tenant: str, began_ns: int = 0) -> None:
         """Give the place to the next."""
         self.running -= 1
         left = self.busy[name] - 1
@@ -146,6 +155,11 @@ class _Lane:
             self.busy[name] = left
         else:
             del self.busy[name]
+        left = self.held[tenant] - 1
+        if left:
+            self.held[tenant] = left
+        else:
+            del self.held[tenant]
         if began_ns:
             took = clock.monotonic_ns() - began_ns
             usual = self._usual_ns.get(name, took)
@@ -154,6 +168,14 @@ class _Lane:
             self._fill()
         elif self._usual_ns:
             self._usual_ns.clear()
+
+    def _is_kept_for(self, tenant: str, name: str) -> bool:
+        """Whether one of the further places is for this one: its tenant runs little."""
+        return (
+            self.held.get(tenant, 0) < self._little
+            and self.running < self.most + self._kept
+            and self.busy.get(name, 0) < self.each + self._kept
+        )
 
     def _admit(self, call: Call) -> None:
         """Refuse at once what would wait in vain, or keep others from waiting."""
@@ -207,17 +229,17 @@ class _Lane:
             found = self._next()
             if found is None:
                 return
-            name, waiter = found
+            tenant, name, waiter = found
             if waiter.place.done():
                 continue
             # With less time than it usually takes, it would be begun only to be stopped.
             if now + _MARGIN * self._usual_ns.get(name, 0) > waiter.until_ns:
                 waiter.place.set_result(False)
                 continue
-            self._take(name)
+            self._take(name, tenant)
             waiter.place.set_result(True)
 
-    def _next(self) -> tuple[str, _Waiter] | None:
+    def _next(self) -> tuple[str, str, _Waiter] | None:
         """The first in line of the tenant whose turn it is, of a tool that has a place left."""
         for tenant, tools in self._queues.items():
             for name, queue in tools.items():
@@ -228,7 +250,7 @@ class _Lane:
                         self._queues.move_to_end(tenant)
                         if name in tools:
                             tools.move_to_end(name)
-                    return name, waiter
+                    return tenant, name, waiter
         return None
 
     def _drop(self, tenant: str, name: str, waiter: _Waiter) -> None:
@@ -250,9 +272,10 @@ class _Lane:
         if not tools:
             del self._queues[tenant]
 
-    def _take(self, name: str) -> None:
+    def _take(self, name: str, tenant: str) -> None:
         self.running += 1
         self.busy[name] = self.busy.get(name, 0) + 1
+        self.held[tenant] = self.held.get(tenant, 0) + 1
 
 
 def _overloaded(name: str) -> Overloaded:
