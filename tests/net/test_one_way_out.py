@@ -55,6 +55,7 @@ ALLOWED = {
     "store/channel.py": "the same",
     "brokers/arrivals.py": "Kafka, that the settings name",
     "brokers/line.py": "the same",
+    "brokers/reader.py": "the same",
     "brokers/results.py": "the same",
     "brokers/topics.py": "the same",
     "providers/composio/client.py": "Composio's SDK, to its own API or the address in the settings",

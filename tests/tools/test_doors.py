@@ -110,5 +110,5 @@ def by_command(place: Place, tool: str, args: dict[str, Any], folder: Path) -> A
 @pytest.mark.skipif(
     os.environ.get("TOOLGATE_REQUIRE_SERVICES") != "1", reason="only CI has what every tool needs"
 )
-def test_where_everything_is_there_no_tool_is_left_out() -> None:
+async def test_where_everything_is_there_no_tool_is_left_out() -> None:
     assert {row.name for row in HERE} == table().keys()
