@@ -397,6 +397,11 @@ async def test_a_tenant_that_holds_all_places_does_not_stop_one_that_runs_little
         # One of its own two: the other waits in line, and so does all of who has many.
         assert room.order.count("umbrella") == (1 if is_kept else 0)
         assert room.now == (9 if is_kept else 8)
+        # Its place is for its next, though all others are still taken.
+        asked[0].cancel()
+        await settled()
+        assert room.order.count("umbrella") == (2 if is_kept else 0)
+        tasks.remove(asked.pop(0))
         room.go.set()
         other.go.set()
         await asyncio.gather(*tasks)

@@ -446,8 +446,6 @@ def test_a_connection_is_kept_while_it_is_used_and_closed_once_it_is_not(
             time.sleep(0.4)
         kept.sendall(asked)
         assert one_answer(kept) == b"HTTP/1.1 200 "
-        silent_since = time.monotonic()
         assert everything(used) == b"", "closed, and nothing was said any more"
-        assert time.monotonic() - silent_since < 10
         kept.sendall(asked)
         assert one_answer(kept) == b"HTTP/1.1 200 "

@@ -225,7 +225,7 @@ class _Lane:
 
     def _fill(self) -> None:
         now = clock.monotonic_ns()
-        while self.running < self.most:
+        while self.running < self.most + self._kept:
             found = self._next()
             if found is None:
                 return
@@ -243,7 +243,8 @@ class _Lane:
         """The first in line of the tenant whose turn it is, of a tool that has a place left."""
         for tenant, tools in self._queues.items():
             for name, queue in tools.items():
-                if self.busy.get(name, 0) < self.each:
+                has_place = self.running < self.most and self.busy.get(name, 0) < self.each
+                if has_place or self._is_kept_for(tenant, name):
                     waiter = queue.popleft()
                     self._forget(tenant, name)
                     if tenant in self._queues:
