@@ -23,7 +23,7 @@ from tests.thorough import some
 from toolgate import Toolgate
 
 needs("aiokafka", "an extra")
-MESSAGES, POISON, EVERY = some((1_500, 20, 3.0), (50_000, 200, 20.0))
+MESSAGES, POISON, EVERY = some((1_500, 100, 3.0), (50_000, 200, 20.0))
 # So that the workers are at it for some changes of hands, however fast the machine is.
 RATE = some(150.0, 400.0)
 # How often another worker has come and gone; a busy machine is slow to start one.
@@ -113,7 +113,7 @@ def _poison(number: int) -> bytes:
         orjson.dumps({**stranger, "caller": {"tenant": "acme"}}),
         orjson.dumps({**stranger, "version": 2}),
     )
-    return kinds[number % len(kinds)]
+    return kinds[number // (MESSAGES // POISON) % len(kinds)]
 
 
 async def _changed(yard: Yard) -> int:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection, Generator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -230,8 +231,9 @@ async def test_an_end_too_large_for_a_message_is_told_in_short_and_holds_up_no_o
 
 
 async def test_a_call_too_large_for_the_brokers_is_dead_and_told_as_such(yard: Yard) -> None:
-    async with yard.gate() as gate, Wire(yard) as wire:
-        await wire.allow(yard.requests, 300_000)
+    async with Wire(yard) as wire, AsyncExitStack() as house:
+        await wire.make(yard.requests, 300_000)
+        gate = await house.enter_async_context(yard.gate())
         large = await gate.call("pay", {"text": "x" * 400_000}, caller=ME, wait_s=20)
         assert large.error is not None, large
         assert large.error.code == "undelivered"

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Generator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,9 @@ def asked(number: int, tenant: str = "acme", **more: Any) -> dict[str, Any]:
 
 
 async def test_poison_is_dead_at_once_and_the_partitions_move_on(yard: Yard) -> None:
-    async with yard.gate() as gate, Wire(yard) as wire:
-        await wire.allow_large(yard.requests)
+    async with Wire(yard) as wire, AsyncExitStack() as house:
+        await wire.make(yard.requests)
+        gate = await house.enter_async_context(yard.gate())
         good = orjson.dumps(asked(1))
         await wire.send(yard.requests, b"{no json")
         await wire.send(yard.requests, b"")

@@ -14,8 +14,7 @@ from typing import Any, Self
 
 import orjson
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from tests.queue.yard import Yard
 from toolgate.net.signature import signature
@@ -62,16 +61,12 @@ class Wire:
             await one.stop()
         await self._producer.stop()
 
-    async def allow_large(self, topic: str) -> None:
-        """Somebody has told the broker to take large messages."""
-        await self.allow(topic, LARGE)
-
-    async def allow(self, topic: str, most_bytes: int) -> None:
-        """The broker takes messages of so many bytes."""
+    async def make(self, topic: str, most_bytes: int = LARGE) -> None:
+        """Somebody has made it before the house: the broker takes messages of so many bytes."""
         admin = AIOKafkaAdminClient(bootstrap_servers=self._address)
         await admin.start()
         wanted = {"max.message.bytes": str(most_bytes)}
-        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, wanted)])
+        await admin.create_topics([NewTopic(topic, 4, 1, topic_configs=wanted)])
         await admin.close()
 
     async def listen(self, topic: str) -> AIOKafkaConsumer:

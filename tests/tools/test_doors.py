@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,8 +24,6 @@ pytestmark = [
     pytest.mark.req("T1", "T2", "T3", "V1", "V2", "V3", "V5"),
 ]
 HERE = [row for row in table().values() if row.lack() is None]
-# Their examples name what nobody has made: at every door that is what they say.
-REFUSED = {"read_output": "tool_error", "restore_file": "tool_error"}
 # What makes something new takes another name at each door.
 NEW = {"archive_extract": "to"}
 ME = Caller(tenant="acme", agent="billing", user="ann")
@@ -52,8 +51,7 @@ async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Plac
 @pytest.mark.parametrize("row", HERE, ids=[row.name for row in HERE])
 async def test_a_tool_works_at_every_door(place: Place, row: Row, tmp_path: Path) -> None:
     example = place.ground.args(row.examples[0].args)
-    each = [example | {NEW[row.name]: f"new-{n}"} if row.name in NEW else example for n in range(5)]
-    code = REFUSED.get(row.name)
+    each = [example | await made(place, row.name, n) for n in range(5)]
     told = [
         await by_library(place, row.name, each[0]),
         await by_rest(place, row.name, each[1]),
@@ -61,10 +59,19 @@ async def test_a_tool_works_at_every_door(place: Place, row: Row, tmp_path: Path
         await by_client(place, row.name, each[3]),
         await asyncio.to_thread(by_command, place, row.name, each[4], tmp_path),
     ]
-    if code is None:
-        assert all(isinstance(door, dict) and door.keys() == told[0].keys() for door in told), told
-    else:
-        assert told == [code] * len(told)
+    assert all(isinstance(door, dict) and door.keys() == told[0].keys() for door in told), told
+
+
+async def made(place: Place, tool: str, door: int) -> dict[str, Any]:
+    """Arguments for what has to be there before a call, or must not be."""
+    call = partial(place.house.gate.call, caller=ME)
+    if tool == "read_output":
+        large = await call("echo", {"text": "x" * 200_000})
+        return {"reference": large.data["reference"]}
+    if tool == "restore_file":
+        written = await call("write_file", {"path": f"files/taken-back-{door}", "content": "x"})
+        return {"backup": written.data["backup"]}
+    return {NEW[tool]: f"new-{door}"} if tool in NEW else {}
 
 
 async def by_library(place: Place, tool: str, args: dict[str, Any]) -> Any:

@@ -130,9 +130,10 @@ class KafkaArrivals(ConsumerRebalanceListener):
     async def on_partitions_revoked(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, revoked: Iterable[Any]
     ) -> None:
-        """Others get what was fetched of them and not claimed."""
+        """Others are brought what was not committed, too. What was fetched here is claimed all the
+        same, by whoever comes first: to drop it is to lose what comes in while they change hands.
+        """
         await self._commit(set(revoked))
-        self._found = deque(one for one in self._found if _place(one) not in set(revoked))
         for place in revoked:
             self._done.pop(place, None)
         if self._reader is not None:
@@ -152,7 +153,8 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 consumer.resume(*consumer.paused())
             room = max(self._most - len(self._found), 1)
             # With no room it only says that somebody is there.
-            self._found.extend(await reader.read(timeout_ms=20 if full else _POLL_MS, most=room))
+            read = await reader.read(timeout_ms=20 if full else _POLL_MS, most=room)
+            self._found.extend(read)
             if self._found:
                 self._news.set()
             if clock.monotonic_ns() - self._committed_ns > _COMMIT_NS:

@@ -40,11 +40,13 @@ class Reader:
         self._consumer = consumer
         self._places = places
         self._singly_until_ns = 0
+        self._forgotten = 0
 
     async def read(self, *, timeout_ms: int, most: int | None = None) -> list[Any]:
         """Records, and what is `Unread` among them, in the order of each partition."""
         if clock.monotonic_ns() < self._singly_until_ns:
             return await self._singly()
+        forgotten = self._forgotten
         try:
             fetched = await self._consumer.getmany(timeout_ms=timeout_ms, max_records=most)
         except _UNREADABLE:
@@ -52,12 +54,14 @@ class Reader:
             await self._go_back()
             self._singly_until_ns = clock.monotonic_ns() + _SINGLY_NS
             return []
-        for place, records in fetched.items():
-            self._places[place] = records[-1].offset + 1
+        if forgotten == self._forgotten:
+            for place, records in fetched.items():
+                self._places[place] = records[-1].offset + 1
         return [one for records in fetched.values() for one in records]
 
     def forget(self, places: Iterable[Any]) -> None:
-        """Others read them from now on."""
+        """Others read them from now on, or they are read from where they were committed."""
+        self._forgotten += 1
         for place in places:
             self._places.pop(place, None)
 
@@ -75,13 +79,14 @@ class Reader:
         """At most one of each partition: so it is known which one cannot be read."""
         found: list[Any] = []
         for place in self._consumer.assignment():
+            forgotten = self._forgotten
             try:
                 records = (await self._consumer.getmany(place, max_records=1)).get(place, [])
             except _UNREADABLE as error:
                 records = [await self._pass_by(place, error)]
-            if records:
+            if records and forgotten == self._forgotten:
                 self._places[place] = records[-1].offset + 1
-                found += records
+            found += records
         if not found:
             await asyncio.sleep(_MOMENT)
         return found
