@@ -19,6 +19,7 @@ EVERY = (
     "net",
     "http_tool",
     "upstream",
+    "others",
     "overload",
     "sandbox",
     "tools",

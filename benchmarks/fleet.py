@@ -60,7 +60,7 @@ class Shared:
 @contextmanager
 def shared(*stores: str) -> Generator[Shared]:
     """Both, with an empty database of each name, whose role row security holds for."""
-    with Postgres() as postgres, Redis() as redis:
+    with Postgres(durable=True) as postgres, Redis() as redis:
         asyncio.run(_made(postgres, stores))
         yield Shared(postgres=postgres, redis=redis)
 

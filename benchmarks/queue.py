@@ -164,7 +164,7 @@ async def _bare(broker: str, folder: Path, rows: list[Row]) -> None:
 
 async def _measured(rows: list[Row]) -> list[Bar]:
     with ExitStack() as stack, TemporaryDirectory() as name:
-        kafka, postgres = stack.enter_context(Kafka()), stack.enter_context(Postgres())
+        kafka, postgres = stack.enter_context(Kafka()), stack.enter_context(Postgres(durable=True))
         folder = Path(name)
         await _bare(kafka.address, folder, rows)
         async with _node(folder, postgres.dsn, kafka.address) as gate:

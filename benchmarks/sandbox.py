@@ -17,6 +17,7 @@ from typing import NamedTuple
 import uvloop
 
 from benchmarks.measure import Bar, Row, options, report
+from tests.servers.sandboxes import on_path
 from toolgate.errors import ProviderUnavailable
 from toolgate.sandbox import bubblewrap
 from toolgate.sandbox.policy import MEMORY, PROCESSES, Policy
@@ -76,6 +77,7 @@ def _row(name: str, took: Sequence[Took]) -> Row:
 
 def main() -> int:
     chosen = options("What the sandbox adds to the program that makes it.").parse_args()
+    on_path()
     found = uvloop.run(measured())
     if isinstance(found, str):
         rows = [Row(name=name, unit="ms", note=found) for name in (OURS, FLOOR)]

@@ -113,7 +113,7 @@ async def _sqlite(folder: Path, ids: Iterator[int], stack: AsyncExitStack) -> di
 
 
 async def _postgres(folder: Path, ids: Iterator[int], stack: AsyncExitStack) -> dict[str, Round]:
-    server = stack.enter_context(Server())
+    server = stack.enter_context(Server(durable=True))
     import asyncpg  # noqa: PLC0415  an extra
 
     connect = cast("Callable[[str], Awaitable[Any]]", asyncpg.connect)

@@ -34,6 +34,10 @@ class Line(Protocol):
         """Something worth knowing on the way."""
         ...
 
+    def queued(self, call_id: str) -> None:
+        """It waits for a worker: whoever loses sight of it can ask for it by this id."""
+        ...
+
     async def ask(self, questions: Mapping[str, "Question"]) -> Mapping[str, Any]:
         """Their answers, by name. `InputNeeded` ends the call where they answer by calling again,
         `ToolError` where they cannot be asked.

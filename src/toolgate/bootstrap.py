@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
@@ -274,7 +275,9 @@ async def _assembled(
         functions=python,
         decisions=kept.decisions,
         people=people,
-        watch=watching.told(watch, settings, Watched(database, journal, kept.decisions, chain)),
+        watch=watching.told(
+            watch, settings, Watched(database, journal, kept.decisions, chain, queued.queue)
+        ),
         features=settings.features,
         ledger=kept.ledger,
         lease=settings.toolbox.lease,
@@ -294,13 +297,15 @@ async def _assembled(
             stack,
         ),
         plugins=plugins.desk,
-        queue=Queues(queued.queue, queued.dead, queued.broker),
+        queue=Queues(queued.queue, queued.dead, queued.broker, lambda: sum(queued.left)),
     )
     _at_work(house, stack)
     if tasks.scheduled:
         furnishing.keep_appointments(own, stack)
     if tasks.queued:
-        await queueing.work(settings, queued, house.deliveries, stack)
+        await queueing.work(
+            settings, queued, house.deliveries, watch.meter, partial(house.finish, 0), stack
+        )
     return house
 
 

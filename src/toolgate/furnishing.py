@@ -1,7 +1,7 @@
 """What the built-in tools are given to work with."""
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from typing import NamedTuple
 
@@ -9,13 +9,18 @@ from toolgate import upkeep
 from toolgate.catalog.plugins import Reloaded
 from toolgate.kinds import Kinds
 from toolgate.net.client import HttpClient
+from toolgate.net.signature import signing_secret
 from toolgate.premises import cache_of
 from toolgate.recording import Records
 from toolgate.settings.settings import Settings
+from toolgate.spec.tool import ToolSpec
 from toolgate.tools.agent.rounds import Rounds
 from toolgate.tools.means import May, Means, Perform, Tell
 from toolgate.tools.provider import BuiltinProvider
+from toolgate.tools.table import table
 from toolgate.tools.working.pool import Workers
+
+_OURS = "builtin"
 
 
 class Later(NamedTuple):
@@ -36,6 +41,7 @@ def builtin(
     stack: AsyncExitStack,
 ) -> BuiltinProvider:
     """The provider of built-in tools; nothing of it runs until one is called."""
+    _signs(settings)
     workers = Workers(kinds.sandbox, kept=cache_of(settings))
     stack.push_async_callback(workers.close)
     return BuiltinProvider(
@@ -57,6 +63,20 @@ def builtin(
             environment=os.environ,
         )
     )
+
+
+def _signs(settings: Settings) -> None:
+    """What agents tell is signed as events are. Where there is no secret yet, they are told so."""
+    agent = settings.tools.agent
+    if agent.notify_url and os.environ.get(agent.notify_secret_env):
+        signing_secret("tools.agent.notify_secret_env", agent.notify_secret_env, os.environ)
+
+
+def programs_among(specs: Iterable[ToolSpec]) -> list[str]:
+    """The built-in tools among these that run programs, and so need a sandbox."""
+    rows = table()
+    ours = ((one.name, one.config.value().get("builtin")) for one in specs if one.provider == _OURS)
+    return sorted(name for name, row in ours if row in rows and rows[row].runs_programs)
 
 
 def keep_appointments(provider: BuiltinProvider, stack: AsyncExitStack) -> None:

@@ -9,6 +9,7 @@ from toolgate import upkeep
 from toolgate.errors import SettingsInvalid, StoreError
 from toolgate.executor.deliveries import Deliveries
 from toolgate.executor.queued import Answers, Queued
+from toolgate.executor.trace.meter import Meter
 from toolgate.executor.trace.trace import Spans
 from toolgate.providers.queue import QueueProvider
 from toolgate.queue.crowd import Crowd
@@ -21,7 +22,7 @@ from toolgate.store.queue_postgres import queue_at
 from toolgate.store.secret import house_secret
 from toolgate.store.shipping import TableShipping
 from toolgate.worker.local import Local
-from toolgate.worker.worker import Terms, Worker
+from toolgate.worker.worker import Cut, Terms, Worker
 
 if TYPE_CHECKING:
     from toolgate.brokers.carrier import Carrier
@@ -45,6 +46,8 @@ class Queueing(NamedTuple):
     carrier: "Carrier | None"
     # What runs tools that another system runs.
     provider: QueueProvider
+    # How many calls each worker here has cut off at its end.
+    left: list[int]
 
     @property
     def broker(self) -> Callable[[], str] | None:
@@ -79,7 +82,8 @@ async def queueing(
     look = _LOOK if carrier is None else _LOOK_ASIDE
     upkeep.keep_doing(answers.look_for(queue, look), stack)
     dead = TableDead(database, fleet.expires)
-    return Queueing(queue, dead, answers, link, local, carrier, QueueProvider(outside, carrier))
+    provider = QueueProvider(outside, carrier)
+    return Queueing(queue, dead, answers, link, local, carrier, provider, [])
 
 
 def _carrier(
@@ -104,18 +108,24 @@ async def examined(settings: Settings) -> Sequence[str]:
         from toolgate.brokers.topics import UnreachableError, check  # noqa: PLC0415  as above
     except ImportError:
         raise _no_client() from None
-    topics = settings.queue.topics.model_copy(update={"create": False})
-    fleet = settings.queue.model_copy(update={"topics": topics})
     try:
-        return await check(connection(settings), fleet)
+        return await check(connection(settings), settings.queue, looks_only=True)
     except UnreachableError as error:
         return [str(error)]
 
 
 async def work(
-    settings: Settings, own: Queueing, deliveries: Deliveries, stack: AsyncExitStack
+    settings: Settings,
+    own: Queueing,
+    deliveries: Deliveries,
+    meter: Meter,
+    cut: Cut,
+    stack: AsyncExitStack,
 ) -> None:
-    """Send what is queued, and run it where the settings say so, until the house closes."""
+    """Send what is queued, and run it where the settings say so, until the house closes.
+
+    `cut`: end what runs.
+    """
     carrier, fleet = own.carrier, settings.queue
     if carrier is not None:
         await carrier.open(listens=fleet.work != "always")
@@ -123,6 +133,7 @@ async def work(
         return
 
     async def tell(result: Result, letter: Letter | None) -> None:
+        meter.end(result.output.status if letter is None else "dead")
         own.answers.give(result.id, result.output)
         if carrier is None:
             own.local.woken()
@@ -142,7 +153,11 @@ async def work(
         tell=tell,
     )
     upkeep.keep_doing(worker.run(), stack)
-    stack.push_async_callback(worker.drain, fleet.drain)
+
+    async def drain() -> None:
+        own.left.append(await worker.drain(fleet.drain, cut))
+
+    stack.push_async_callback(drain)
     if carrier is not None:
         # First of all: others get what nobody here has claimed.
         stack.push_async_callback(carrier.leave)

@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack
 from typing import NamedTuple
 
 from toolgate import upkeep
-from toolgate.errors import SettingsInvalid
 from toolgate.executor.aftercare.recovery import renewing
 from toolgate.ledger.events import MOST_WAITING
 from toolgate.net.address import without_user
 from toolgate.net.client import HttpClient
+from toolgate.net.signature import signing_secret
 from toolgate.settings.settings import Settings
 from toolgate.sinks.publisher import Publisher
 from toolgate.sinks.webhook import Webhook
@@ -75,11 +75,7 @@ def _publisher(settings: Settings, database: Database, client: HttpClient) -> Pu
     """What sends events, where they are sent to somebody."""
     if not settings.events.url:
         return None
-    secret = os.environ.get(settings.events.secret_env, "")
-    if not secret:
-        raise SettingsInvalid(
-            [f"events.secret_env: the variable {settings.events.secret_env} is empty or not set"]
-        )
+    secret = signing_secret("events.secret_env", settings.events.secret_env, os.environ)
     url = settings.events.url
     webhook = Webhook(client.named(without_user(url)), url, secret)
     return Publisher(TableOutbox(database), webhook, most=MOST_WAITING)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from toolgate import clock
 from toolgate.errors import SettingsInvalid
 from toolgate.executor.extension import Extension
 from toolgate.executor.resilience.breaking import Breaking
@@ -14,13 +15,14 @@ from toolgate.executor.resilience.bulkhead import Bulkhead
 from toolgate.executor.trace.meter import Meter
 from toolgate.executor.trace.trace import Spans, Trace
 from toolgate.executor.trace.watch import Watch
+from toolgate.queue.queue import Depth, Queue
 from toolgate.settings.settings import Settings
 from toolgate.store import standing
 from toolgate.store.database import Database
 from toolgate.store.decisions import TableDecisions
 from toolgate.store.journal import TableJournal
 from toolgate.store.seals import Sealer
-from toolgate.telemetry.gauges import Gauge, one, read_all
+from toolgate.telemetry.gauges import Gauge, Look, one, read_all
 from toolgate.telemetry.prometheus import render
 
 _API = "opentelemetry.trace"
@@ -33,6 +35,7 @@ class Watched(NamedTuple):
     journal: TableJournal
     decisions: TableDecisions
     chain: Iterable[Extension]
+    queue: Queue
 
 
 def begin(settings: Settings, database: Database, stack: AsyncExitStack) -> Watch:
@@ -51,7 +54,7 @@ def told(watch: Watch, settings: Settings, watched: Watched) -> Watch:
     """With the numbers as text, where they may be asked for."""
     if not settings.telemetry.metrics:
         return watch
-    gauges = (*_of_store(watched), *_of_chain(watched.chain))
+    gauges = (*_of_store(watched), *_of_queue(watched.queue), *_of_chain(watched.chain))
 
     async def metrics() -> bytes:
         return render(watch.meter, await read_all(gauges))
@@ -60,7 +63,7 @@ def told(watch: Watch, settings: Settings, watched: Watched) -> Watch:
 
 
 def _of_store(watched: Watched) -> list[Gauge]:
-    database, journal, decisions, _chain = watched
+    database, journal, decisions = watched.database, watched.journal, watched.decisions
     helps = {
         "approvals_waiting": "Calls that wait for a person.",
         "outbox_depth": "Events that are still to be sent.",
@@ -84,6 +87,47 @@ def _of_store(watched: Watched) -> list[Gauge]:
             kind="counter",
         ),
     ]
+
+
+def _of_queue(queue: Queue) -> list[Gauge]:
+    """The whole queue, whichever node is asked."""
+    look = Look(queue.depth)
+    return [
+        Gauge(
+            "toolgate_queue_calls",
+            "Queued calls that wait, are with the broker, with a worker, or dead.",
+            look.told(_stages),
+            ("state",),
+        ),
+        Gauge(
+            "toolgate_queue_unheld_calls",
+            "Queued calls that are not over, and that no worker holds.",
+            look.told(lambda depth: {(): depth.unheld}),
+        ),
+        Gauge(
+            "toolgate_queue_oldest_seconds",
+            "Since when the oldest queued call that is not over is queued.",
+            look.told(lambda depth: {(): _age(depth.oldest_ns)}),
+        ),
+        Gauge(
+            "toolgate_queue_unheld_seconds",
+            "The same of those that no worker holds.",
+            look.told(lambda depth: {(): _age(depth.unheld_ns)}),
+        ),
+    ]
+
+
+def _stages(depth: Depth) -> Mapping[tuple[str, ...], float]:
+    return {
+        ("waiting",): depth.waiting,
+        ("sent",): depth.sent,
+        ("taken",): depth.taken,
+        ("dead",): depth.dead,
+    }
+
+
+def _age(since_ns: int) -> float:
+    return max(clock.unix_ns() - since_ns, 0) / 1e9 if since_ns else 0.0
 
 
 def _of_chain(chain: Iterable[Extension]) -> list[Gauge]:

@@ -30,6 +30,7 @@ from toolgate.net.guard import Guard
 from toolgate.plugins.desk import Desk as PluginDesk
 from toolgate.plugins.keeper import Keeper as Plugins
 from toolgate.premises import roots_of
+from toolgate.providers.http.secret import Secrets
 from toolgate.sandbox.sandbox import Sandbox
 from toolgate.settings.outward import McpServer
 from toolgate.settings.secrets import known_secrets
@@ -248,6 +249,8 @@ async def servers(
 ) -> Review:
     """The MCP servers of the settings and of the store. One that is away stops no start."""
 
+    secrets = Secrets(settings.providers.http.secrets, os.environ)
+
     async def make(name: str, given: McpServer) -> Upstream:
         outside.redactor.learn(known_secrets(given, os.environ))
         from toolgate.sandbox.choosing import Refusing  # noqa: PLC0415  only where one is used
@@ -266,6 +269,7 @@ async def servers(
             environ=os.environ,
             # An address that was added is reached as any other: where [net] allow says so.
             is_named=name in settings.mcp.servers,
+            secret=secrets.sent_to,
         )
 
     mcp = settings.mcp

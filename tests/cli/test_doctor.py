@@ -118,7 +118,15 @@ def test_no_sandbox_is_fine_only_where_nothing_runs_in_one(
         monkeypatch.setitem(choosing.TRIED, (name, "", ""), "it is not here")
     told = {one["part"]: one for one in as_json(run("doctor", "--json"))}
     assert told["sandbox"]["fine"]
+    ours = "code_execute, git_status, run_shell, run_tests"
+    waits = f"none, so these built-in tools cannot run: {ours}. No sandbox holds"
+    assert told["sandbox"]["says"].startswith(waits)
+    assert "4 built-ins without a sandbox" in told["tools"]["says"]
+    settings(tmp_path, '[tools]\nbuiltin = ["echo"]\n')
+    told = {one["part"]: one for one in as_json(run("doctor", "--json"))}
+    assert told["sandbox"]["fine"]
     assert told["sandbox"]["says"].startswith("none, and nothing here needs one yet.")
+    assert "sandbox" not in told["tools"]["says"]
     settings(tmp_path, '[mcp.servers.program]\ncommand = ["no-such-program"]\n')
     found = bad(run)
     assert found["sandbox"].startswith("program cannot run. No sandbox holds")
@@ -199,7 +207,7 @@ def test_a_policy_that_only_observes_is_told(run: Run, tmp_path: Path) -> None:
 def test_an_address_that_nobody_answers_at_is_found(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, part: str, told: str
 ) -> None:
-    monkeypatch.setenv("SIGNS", "a secret")
+    monkeypatch.setenv("SIGNS", "a secret that signs")
     settings(tmp_path, text)
     found = bad(run)
     assert found.keys() == {part}

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_what_is_shared_is_looked_at_and_nothing_is_made(
     (tmp_path / "toolgate.toml").write_text(SETTINGS.format(**words), "utf-8")
     told = found(run)
     assert told["fleet store"]["fine"]
-    assert "100 places" in told["fleet store"]["says"]
+    assert "300 places" in told["fleet store"]["says"]
     assert told["fleet cache"]["fine"]
     assert told["broker"]["says"], "its topics are not there, or another test has made them"
     words["kafka"] = f"127.0.0.1:{free_port()}"
@@ -61,6 +62,25 @@ def test_what_is_shared_is_looked_at_and_nothing_is_made(
     away = found(run)["broker"]
     assert not away["fine"]
     assert "no broker answers" in away["says"]
+
+
+def test_topics_that_are_missing_are_told_with_who_makes_them(
+    run: Run, tmp_path: Path, kafka: Kafka
+) -> None:
+    name = uuid4().hex
+    queue = f'[queue]\nurl = "kafka://{kafka.address}"\n[queue.topics]\nrequests = "{name}"\n'
+    for create, says in {
+        "true": f"no topic '{name}'",
+        "false": "queue.topics.create is off, so nobody makes it: make it with 12 partitions",
+    }.items():
+        (tmp_path / "toolgate.toml").write_text(f"{queue}create = {create}\n", "utf-8")
+        told = found(run)["broker"]
+        assert not told["fine"]
+        assert says in told["says"]
+        assert "\n" not in told["says"]
+        assert ("the next node or worker that starts makes it" in told["says"]) is (
+            create == "true"
+        )
 
 
 WORK = """\

@@ -12,14 +12,19 @@ from toolgate.asked import Question
 from toolgate.errors import ToolgateError
 from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
-from toolgate.settings.outward import McpServer
+from toolgate.settings.outward import McpOAuth, McpServer
 from toolgate.upstreams.connected import Connected
+from toolgate.upstreams.consent import Consented
+from toolgate.upstreams.credentials import Credentials
 from toolgate.upstreams.dialing import AddressDial
-from toolgate.upstreams.oauth import OAuth, Registered
+from toolgate.upstreams.exchange import Registered
+from toolgate.upstreams.oauth import Grant, OAuth
 from toolgate.upstreams.upstream import Kind
 
 SECONDS = 20.0
 REDIRECT = "http://localhost:3000/callback"
+# The one where nobody is there to give consent.
+ALONE = "auth/client-credentials-basic"
 DOCUMENT = "https://conformance-test.local/client-metadata.json"
 
 
@@ -34,6 +39,9 @@ class Agreeing:
         """Nobody looks."""
 
     def log(self, level: str, message: Any) -> None:
+        """Nobody looks."""
+
+    def queued(self, call_id: str) -> None:
         """Nobody looks."""
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Any]:
@@ -65,9 +73,8 @@ async def listening(path: Path) -> AsyncGenerator[None]:
         running.add(task)
         asked = orjson.loads(await reader.readline())
         try:
-            writer.write(
-                (await main(asked["url"], orjson.loads(asked["context"] or b"{}"))).encode()
-            )
+            context = orjson.loads(asked["context"] or b"{}")
+            writer.write((await main(asked["url"], asked["scenario"], context)).encode())
         except ToolgateError as error:
             writer.write(error.message.encode())
         finally:
@@ -84,21 +91,12 @@ async def listening(path: Path) -> AsyncGenerator[None]:
         await asyncio.gather(*running, return_exceptions=True)
 
 
-async def main(url: str, context: dict[str, Any]) -> str:
+async def main(url: str, scenario: str, context: dict[str, Any]) -> str:
     """Use the server at this address; why it could not be used, where that is so."""
     # The suite's servers for tokens are on this machine too.
     client = HttpClient(Guard(("localhost", "127.0.0.0/8")))
     settings = McpServer(url=url, elicitation=True)
-    given = context.get("client_id")
-    known = Registered(id=given, secret=context.get("client_secret", "")) if given else None
-
-    async def consent(where: str) -> str:
-        answer = await client.get(where, headers={}, most=65_536)
-        return answer.headers.get("location", "")
-
-    oauth = OAuth(
-        settings.url, client, consent, redirect=REDIRECT, document=DOCUMENT, registered=known
-    )
+    oauth = OAuth(grant(url, client, scenario, context))
     dial = AddressDial("suite", settings, client, {}, oauth)
     upstream = Connected("suite", dial, asks=settings.asks, timeout=SECONDS)
     try:
@@ -109,6 +107,21 @@ async def main(url: str, context: dict[str, Any]) -> str:
     finally:
         await upstream.close()
         await client.close()
+
+
+def grant(url: str, client: HttpClient, scenario: str, context: dict[str, Any]) -> Grant:
+    """As an operator would have set it up: for who we are, or with the consent of a person."""
+    given, secret = context.get("client_id", ""), context.get("client_secret", "")
+    if scenario == ALONE:
+        settings = McpOAuth(client_id=given, secret="suite")  # noqa: S106  a name
+        return Credentials(url, client, settings, lambda _name, _urls: secret)
+
+    async def consent(where: str) -> str:
+        answer = await client.get(where, headers={}, most=65_536)
+        return answer.headers.get("location", "")
+
+    known = Registered(id=given, secret=secret) if given else None
+    return Consented(url, client, consent, redirect=REDIRECT, document=DOCUMENT, registered=known)
 
 
 async def used(upstream: Connected, context: dict[str, Any]) -> None:

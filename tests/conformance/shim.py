@@ -10,7 +10,11 @@ import sys
 
 with socket.socket(socket.AF_UNIX) as line:
     line.connect(sys.argv[1])
-    asked = {"url": sys.argv[-1], "context": os.environ.get("MCP_CONFORMANCE_CONTEXT", "")}
+    asked = {
+        "url": sys.argv[-1],
+        "scenario": os.environ.get("MCP_CONFORMANCE_SCENARIO", ""),
+        "context": os.environ.get("MCP_CONFORMANCE_CONTEXT", ""),
+    }
     line.sendall(json.dumps(asked).encode() + b"\n")
     said = b""
     while piece := line.recv(65_536):

@@ -2,9 +2,14 @@
 
 import pytest
 
+from tests.store.entries import entry
+from tests.store.once import over
 from toolgate.ledger.budget import Balance, Used
 from toolgate.ledger.owner import Owner
+from toolgate.ledger.state import State
 from toolgate.store.budgets import TableBudgets
+from toolgate.store.journal import TableJournal
+from toolgate.store.ledger import TableLedger
 from toolgate.store.migrate import migrate
 from toolgate.store.records import budget_leases
 from toolgate.store.sqlite import Sqlite
@@ -35,6 +40,29 @@ async def test_in_tables() -> None:
     assert await budgets.fold() == 0
     assert await budgets.usage("2026-11") == before
     assert before["acme", "rows"].used == 16
+    await database.close()
+
+
+@pytest.mark.parametrize("happened", [False, True])
+async def test_what_an_unknown_call_cost_is_given_back_however_late_it_is_settled(
+    *, happened: bool
+) -> None:
+    database = Sqlite(None)
+    await migrate(database)
+    journal = TableJournal(database)
+    budgets, ledger = TableBudgets(database, journal.owner), TableLedger(database, journal.owner)
+    await budgets.write([stands("a", 7)], over=True)
+    begun = (await journal.begin(entry(charges=(("a", 5),)))).entry
+    assert (await journal.end(over(begun, State.UNKNOWN))).accepted
+    aged = budget_leases.update().values(lease_ns=budget_leases.c.lease_ns - 2 * DAY)
+    await database.write(lambda connection: connection.execute(aged))
+    assert await budgets.fold() == 1, "only what pure calls spent"
+    assert (await budgets.usage("2026-11"))["acme", "rows"].used == 12
+    assert await ledger.settle(begun, happened=happened, who="ann", why="she looked")
+    used = 12 if happened else 7
+    assert (await budgets.usage("2026-11"))["acme", "rows"].used == used
+    assert await budgets.fold() == 1, "now nobody asks for it any more"
+    assert (await budgets.usage("2026-11"))["acme", "rows"].used == used
     await database.close()
 
 

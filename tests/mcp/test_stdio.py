@@ -14,6 +14,7 @@ from mcp.client.stdio import stdio_client
 from tests.house import open_gate
 from tests.mcp.house import META, MODES
 from toolgate.tenancy.capsule import Mode
+from toolgate.tenancy.first import first_keys
 from toolgate.tenancy.keys import Role
 
 pytestmark = pytest.mark.req("V1")
@@ -48,6 +49,20 @@ async def test_a_client_that_starts_it_lists_and_calls(tmp_path: Path, mode: str
         # What a tool prints does not get between the messages.
         done = await client.call_tool("noisy", {"text": "hi"})
         assert [getattr(one, "text", "") for one in done.content] == ["hi"]
+
+
+async def test_no_key_is_made_where_none_could_be_shown(tmp_path: Path) -> None:
+    [answer] = _talk(tmp_path, _message("resources/list"), env={})
+    assert answer["result"]["resources"][1]["uri"] == "focal://tools/agent/assistant/enabled"
+    async with open_gate(tmp_path) as gate:
+        assert not gate.tenancy.world.keys
+        assert await first_keys(gate.tenancy) is not None, "the first server shows them"
+
+
+def test_an_error_before_the_first_message_can_be_had_as_json(tmp_path: Path) -> None:
+    ended = _run(tmp_path, b"", "--agent", "nobody", "--json")
+    assert ended.returncode == 1
+    assert orjson.loads(ended.stdout)["error"]["code"] == "invalid_request"
 
 
 async def test_a_key_in_the_environment_says_who_calls(tmp_path: Path) -> None:

@@ -195,6 +195,40 @@ async def test_a_stream_ends_with_its_task_and_progress_goes_on_there(house: Hou
     assert (await Desk(house).over(made))["status"] == "completed"
 
 
+@pytest.mark.req("P6")
+async def test_a_queued_call_is_told_by_its_id_while_it_waits(house: House) -> None:
+    go = asyncio.Event()
+
+    @tool(effect="irreversible", execution="queued")
+    async def later() -> str:
+        """Done by a worker."""
+        await go.wait()
+        return "done"
+
+    house.gate.add(later)
+    params: dict[str, Any] = {"name": "later", "arguments": {}, "_meta": {"progressToken": "p"}}
+    async with events(house, "tools/call", params, takes={}) as told:
+        progress = (await anext(told))["params"]
+        call_id = progress["_meta"]["toolgate/callId"]
+        assert progress["progress"] == 0
+        assert progress["message"] == f"queued as {call_id}"
+        assert (await house.gate.find("acme", call_id)).is_open
+        go.set()
+        result = (await anext(told))["result"]
+        assert result["_meta"]["toolgate/callId"] == call_id
+    go.clear()
+    desk = Desk(house)
+    made = await desk.call("later")
+    async with asyncio.timeout(20):
+        while "toolgate/callId" not in (shown := await desk.get(made))["_meta"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    waiting = shown["_meta"]["toolgate/callId"]
+    assert (shown["status"], shown["statusMessage"]) == ("working", f"queued as {waiting}")
+    go.set()
+    over = await desk.over(made)
+    assert over["result"]["_meta"]["toolgate/callId"] == waiting != call_id
+
+
 def serve(root: Path, settings: str) -> Serving:
     (root / "toolgate.toml").write_text(settings, "utf-8")
     (root / "tools").mkdir()

@@ -16,7 +16,7 @@ from tests.people.receiver import receiving
 from tests.store.places import fresh_url
 
 pytestmark = [pytest.mark.req("S3", "S4", "S6", "S7"), pytest.mark.timeout(300)]
-KILLS = int(os.environ.get("TOOLGATE_ONCE_KILLS", "10"))
+KILLS = int(os.environ.get("TOOLGATE_ONCE_KILLS", "20"))
 AT_ONCE = 5
 STEPS = 3
 dice = random.Random(11)  # noqa: S311  the same dice each time

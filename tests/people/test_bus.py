@@ -11,7 +11,10 @@ from tests.house import ME, open_gate
 from toolgate import Caller, ToolError, Turn, tool
 from toolgate.call import Event
 from toolgate.executor.people.bus import LOST, Bus
+from toolgate.ledger.entry import Entry
+from toolgate.ledger.journal import Ended
 from toolgate.testing.house import in_memory
+from toolgate.testing.journal import MemoryJournal
 
 pytestmark = pytest.mark.req("S7")
 
@@ -133,6 +136,28 @@ async def test_a_call_that_is_given_up_while_its_turn_is_told_has_not_happened()
             await call
         [entry] = await gate.journal.entries("acme")
         assert (entry.state, entry.error_code) == ("failed", "cancelled")
+
+
+async def test_how_a_call_ended_is_told_also_where_its_caller_did_not_wait_for_the_record() -> None:
+    writing, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(MemoryJournal):
+        async def end(self, entry: Entry, *, again: bool = False) -> Ended:
+            writing.set()
+            await go_on.wait()
+            return await super().end(entry, again=again)
+
+    async with in_memory(send, journal=Slow()) as house:
+        events = house.events("acme")
+        sending = asyncio.create_task(house.call("send", {"to": "bob"}, caller=ME))
+        await writing.wait()
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        go_on.set()
+        async with asyncio.timeout(10):
+            told = [(await anext(events)).kind for _ in range(2)]
+    assert told == ["side_effect.started", "side_effect.completed"]
 
 
 async def test_a_subscriber_hears_its_own_tenant_only() -> None:

@@ -133,6 +133,21 @@ async def test_without_a_secret_it_does_not_start(
             pass
 
 
+@pytest.mark.req("V5")
+async def test_with_a_secret_that_can_be_guessed_it_does_not_start(
+    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "fifteen letters")
+    events = Events(url=receiver.url, secret_env=VARIABLE)
+    with pytest.raises(SettingsInvalid) as refused:
+        async with Toolgate.open(Settings(root=tmp_path, events=events)):
+            pass
+    told = refused.value.message
+    assert f"events.secret_env: {VARIABLE} holds fewer than 16 characters" in told
+    assert "openssl rand -hex 32" in told
+    assert "fifteen" not in told
+
+
 @pytest.fixture
 async def client() -> AsyncGenerator[HttpClient]:
     one = HttpClient(HERE)

@@ -1,6 +1,9 @@
 """The suite that authors of providers run: kept by an example, by ours, and by no careless one."""
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -23,6 +26,7 @@ from toolgate.testing.provider import ProviderSuite, Sample
 
 pytestmark = pytest.mark.req("P7")
 __all__ = ["TestLines"]
+ROOT = Path(__file__).resolve().parents[2]
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
 
@@ -166,3 +170,16 @@ class CarelessSuite(ProviderSuite):
 def test_a_careless_provider_is_found_out(promise: str, said: str) -> None:
     with pytest.raises(AssertionError, match=said):
         getattr(CarelessSuite(), f"test_{promise}")()
+
+
+def test_the_suite_of_the_example_is_run_as_its_page_says_without_our_plugins() -> None:
+    """Who has pytest alone has none of what our own tests are set up with."""
+    done = subprocess.run(
+        (sys.executable, "-m", "pytest", "-q", "examples/suite/line_provider_suite.py"),
+        cwd=ROOT,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, " passed" in done.stdout) == (0, True), done.stdout + done.stderr

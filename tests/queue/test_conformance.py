@@ -68,6 +68,7 @@ async def test_the_oldest_is_told_until_it_is_over_and_whether_a_worker_holds_it
     await queue.renew(["a"], -1.0)
     lost = await queue.depth()
     assert (lost.taken, lost.unheld_ns) == (1, first.queued_ns), "its worker was not heard of"
+    assert [(one.lapsed, one.unheld) for one in (sent, taken, lost)] == [(0, 2), (0, 1), (1, 2)]
     assert await queue.end(ended(held))
     over = await queue.depth()
     assert (over.oldest_ns, over.unheld_ns) == (second.queued_ns, second.queued_ns)

@@ -89,6 +89,44 @@ async def test_what_is_no_call_is_dead_once_and_cannot_be_tried_again(stand: Sta
     assert (untold.stage, untold.message, untold.output) == (Stage.DEAD, b"{no json", b"")
 
 
+def poison(place: str) -> Poison:
+    return Poison(place=place, content=b"{no json", why="it cannot be read")
+
+
+async def test_what_is_discarded_is_dead_no_more_and_comes_back_by_nothing(stand: Stand) -> None:
+    queue, shipping, dead = stand.queue, stand.shipping, stand.dead
+    await died(stand, "a")
+    await shipping.bury([poison("requests/0/7")])
+    for tenant, name in (("globex", "a"), ("", "a"), ("acme", "requests/0/7"), ("acme", "b")):
+        assert not await dead.discard(tenant, name, who="ann", why="")
+    assert (await queue.depth()).dead == 2
+    assert await dead.discard("acme", "a", who="ann", why="nobody wants it")
+    assert await dead.discard("", "requests/0/7", who="ann", why="garbage")
+    assert (await queue.depth()).dead == 0
+    assert list(await dead.page("")) == []
+    assert not await dead.discard("acme", "a", who="ann", why="twice")
+    # Neither an operator nor what a broker brings once more makes it run.
+    assert not await dead.again("acme", "a", who="ann", why="")
+    await shipping.adopt([item("a")])
+    await shipping.bury([poison("requests/0/7")])
+    assert list(await queue.claim(["a", "requests/0/7"], LONG)) == []
+    assert list(await queue.take(10, LONG)) == []
+    assert (await queue.depth()).dead == 0
+    # Who asks for it hears what it heard before, and so does who is told of ends.
+    (kept,) = await queue.over(["a"])
+    assert (kept.stage, kept.output, kept.why) == (Stage.DONE, b"{}", "a is broken")
+    assert [one.call_id for one in await shipping.untold(10, after=0)] == ["a"]
+
+
+async def test_all_that_nobody_could_read_is_discarded_and_no_call(stand: Stand) -> None:
+    assert await stand.dead.discard_unreadable(who="ann", why="") == 0
+    await died(stand, "a")
+    await stand.shipping.bury([poison(f"requests/0/{number}") for number in range(7)])
+    assert await stand.dead.discard_unreadable(who="ann", why="garbage") == 7
+    assert [one.call_id for one in await stand.dead.page("")] == ["a"]
+    assert await stand.dead.discard_unreadable(who="ann", why="garbage") == 0
+
+
 async def test_what_another_system_sends_is_taken_in_once(stand: Stand) -> None:
     await stand.shipping.adopt([item("a"), item("b")])
     (held,) = await stand.queue.claim(["a"], LONG)

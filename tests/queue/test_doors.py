@@ -1,6 +1,7 @@
 """Queued calls at the doors of a real server: how they stand, dead ones, and trying them again."""
 
 import asyncio
+import os
 import subprocess
 from collections.abc import Generator
 from pathlib import Path
@@ -9,14 +10,17 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.house import ME, until
+from tests.house import ME, STORE, until
 from tests.server.busy import Busy, busy
 from tests.server.serving import COMMAND
+from tests.store.places import open_at
 from toolgate import Call, Caller, Extension, Toolgate, tool
 from toolgate.errors import CallNotFound, ProviderUnavailable
 from toolgate.executor.extension import Priority
+from toolgate.queue.shipping import Poison
 from toolgate.settings.fleet import Fleet
 from toolgate.settings.settings import Settings
+from toolgate.store.shipping import TableShipping
 
 pytestmark = pytest.mark.req("P6", "V2", "V5")
 QUEUED = """\
@@ -54,6 +58,22 @@ async def test_a_queued_call_is_shown_while_it_waits_and_when_it_is_over(house: 
     assert admin["queue"] == ended["queue"]
 
 
+async def test_who_follows_a_queued_call_is_told_its_id_at_once(house: Busy) -> None:
+    here = house.server.root / "followed"
+    body = {"tool": "later", "args": {"path": str(here)}}
+    with house.stream("agent", "POST", "/v1/call", body) as (response, events):
+        assert response.status == 200
+        name, told = next(events)
+        assert (name, told.keys()) == ("queued", {"call_id"})
+    # The stream is lost before the call is over: by its id it is still found.
+    of = f"/v1/calls/{told['call_id']}"
+    await until(Path(f"{here}.begun").exists)
+    assert house.ask("agent", "GET", of).body["queue"]["stage"] == "taken"
+    here.touch()
+    ended = house.ask("agent", "GET", f"{of}?wait_s=20").body
+    assert (ended["state"], ended["output"]["data"]) == ("succeeded", "let go")
+
+
 async def test_the_answer_comes_in_time_to_who_waits(house: Busy) -> None:
     here = house.server.root / "second"
     here.touch()
@@ -72,6 +92,35 @@ def test_a_dead_call_is_tried_again_by_who_may_settle_calls_of_its_tenant(house:
     assert house.ask("own", "POST", path, body).body["code"] == "call_not_found"
     for who, status in {"agent": 403, "other": 403, "nobody": 401}.items():
         assert house.ask(who, "POST", path, body).status == status
+
+
+async def _buried(root: Path, *places: str) -> None:
+    """Messages that nobody could read."""
+    database = open_at(f"sqlite:///{root / STORE}")
+    poison = [Poison(place=one, content=b"?", why="it cannot be read") for one in places]
+    await TableShipping(database).bury(poison)
+    await database.close()
+
+
+async def test_what_nobody_could_read_is_discarded_by_who_runs_the_house(house: Busy) -> None:
+    await _buried(house.server.root, "requests/0/7", "requests/1/8", "requests/1/9")
+    one, body = "/v1/admin/queue/requests%2F0%2F7/discard", {"why": "garbage"}
+    for who, status in {"own": 404, "operator": 404, "agent": 403, "nobody": 401}.items():
+        assert house.ask(who, "POST", one, body).status == status
+        told = house.ask(who, "POST", "/v1/admin/queue/discard", body).status
+        assert told == (401 if who == "nobody" else 403)
+    assert house.ask("admin", "POST", one, {**body, "tenant": "acme"}).status == 404
+    assert house.ask("admin", "GET", "/v1/admin/queue").body["dead"] == 3
+    assert house.ask("admin", "POST", one, body).body == {"discarded": 1}
+    assert house.ask("admin", "POST", "/v1/admin/queue/discard", body).body == {"discarded": 2}
+    assert house.ask("admin", "GET", "/v1/admin/queue").body["dead"] == 0
+    records = house.ask("admin", "GET", "/v1/admin/audit?limit=20").body["records"]
+    found = [each for each in records if each["change"] == "queue_discarded"]
+    assert [(each["why"], each["details"].get("unreadable")) for each in found] == [
+        ("garbage", "2"),
+        ("garbage", None),
+    ]
+    assert {each["who"] for each in found} == {house.ids["admin"]}
 
 
 class Sick(Extension):
@@ -136,6 +185,60 @@ async def test_what_cannot_be_begun_is_tried_a_few_times_and_is_dead_then(tmp_pa
         with pytest.raises(CallNotFound):
             await gate.find("acme", "call_none")
         assert not (await gate.find("acme", call_id)).is_of(Caller(tenant="acme", agent="other"))
+
+
+async def test_a_call_that_is_given_up_is_told_as_before_and_never_runs(tmp_path: Path) -> None:
+    sick = Sick()
+    call_id = await _dead(tmp_path, sick)
+    async with Toolgate.open(Settings(root=tmp_path), extensions=[sick]) as gate:
+        gate.add(work)
+        before = (await gate.find("acme", call_id)).shown()
+        assert await gate.queue.dead.discard("acme", call_id, who="ops", why="too late")
+        after = (await gate.find("acme", call_id)).shown()
+        assert (after["state"], after["output"]) == ("failed", before["output"])
+        assert not await gate.queue.dead.again("acme", call_id, who="ops", why="mended")
+        [record] = [
+            one
+            for one in await gate.tenancy.audit(tenant="acme")
+            if one.change == "queue_discarded"
+        ]
+        assert (record.who, record.why) == ("ops", "too late")
+        assert record.details["call_id"] == call_id
+
+
+def test_the_command_line_gives_up_what_is_dead_here_and_on_a_server(
+    tmp_path: Path, house: Busy
+) -> None:
+    call_id = asyncio.run(_dead(tmp_path, Sick()))
+    there = ("--url", f"http://127.0.0.1:{house.server.port}")
+    for root in (tmp_path, house.server.root):
+        asyncio.run(_buried(root, "requests/0/1", "requests/0/2", "requests/0/3"))
+
+    def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COMMAND, "queue", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **environ},
+        )
+
+    doctor = [*COMMAND, "doctor", "--fleet", "--json"]
+    found = subprocess.run(doctor, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "4 dead: toolgate queue dead, then retry or discard" in found.stdout
+    assert "queue discard --unreadable" in run("dead").stdout
+    for wrong in (("discard", "--why", "x"), ("discard", call_id, "--unreadable", "--why", "x")):
+        assert run(*wrong).returncode == 2
+    assert run("discard", call_id, "--why", "x").returncode == 1, "it is another tenant's"
+    assert run("discard", call_id, "--tenant", "acme", "--why", "too late").returncode == 0
+    for words in ((), there):
+        key = {"TOOLGATE_KEY": house.secrets["admin"]} if words else {}
+        one = run("discard", "requests/0/2", "--why", "garbage", *words, **key)
+        assert (one.returncode, one.stdout) == (0, "requests/0/2 is discarded.\n"), one.stderr
+        rest = run("discard", "--unreadable", "--why", "garbage", "--json", *words, **key)
+        assert orjson.loads(rest.stdout) == {"discarded": 2}
+        assert orjson.loads(run("show", "--json", *words, **key).stdout)["dead"] == 0
 
 
 def test_the_command_line_shows_dead_calls_and_tries_them_again(tmp_path: Path) -> None:

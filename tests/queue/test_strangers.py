@@ -145,7 +145,9 @@ OUTSIDE = """\
 """
 
 
-async def test_a_tool_that_another_system_runs_is_answered_by_it(yard: Yard) -> None:
+async def test_a_tool_that_another_system_runs_is_answered_by_it(
+    yard: Yard, caplog: pytest.LogCaptureFixture
+) -> None:
     topic = f"{yard.name}.crm"
     more = "".join(
         OUTSIDE.format(name=name, topic=topic, effect=effect, timeout=timeout)
@@ -179,6 +181,24 @@ async def test_a_tool_that_another_system_runs_is_answered_by_it(yard: Yard) -> 
         assert (output.status, output.data) == ("success", {"added": 1})
         lost = await gate.call("crm_lost", {"text": "b"}, caller=ME)
         assert lost.status == "unknown", lost
+        # What comes too late changes nothing, and is told once; what others sign, and what was
+        # answered in time, is not.
+        late = {**answer, "id": lost.call_id, "tool": "crm_lost"}
+        await wire.sign(yard.results, late, "x", by="crm", key=True)
+        for said in (answer, late, late):
+            await wire.sign(yard.results, said, SECRET, by="crm", key=True)
+        await until(lambda: "after its time was over" in caplog.text)
+        again = asyncio.ensure_future(gate.call("crm_add", {"text": "c"}, caller=ME))
+        (_, record) = await wire.records(topic, 2)
+        last = {**answer, "id": orjson.loads(record.value)["id"]}
+        await wire.sign(yard.results, last, SECRET, by="crm", key=True)
+        assert (await again).ok
+        told = [one.getMessage() for one in caplog.records if "after its time" in one.getMessage()]
+        assert len(told) == 1
+        assert f"call {lost.call_id} is answered (success)" in told[0]
+        found = await gate.journal.find("acme", lost.call_id)
+        assert found is not None
+        assert found.state == "unknown"
 
 
 async def test_without_a_broker_such_a_tool_is_unusable_and_says_why(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a start says about topics and brokers; and a worker on the store's own queue."""
 
+import asyncio
 import http.client
 import logging
 from collections.abc import Generator
@@ -10,8 +11,9 @@ import jsonschema_rs
 import orjson
 import pytest
 
-from tests.house import ME
+from tests.house import ME, until
 from tests.late import needs
+from tests.net.test_tls import Authority
 from tests.queue.yard import Yard, over
 from tests.servers.kafka import Kafka
 from tests.servers.process import free_port
@@ -47,7 +49,7 @@ async def test_what_is_wrong_with_topics_is_said_when_the_house_opens(
 ) -> None:
     missing = await refused(yard, topics=topics(yard, create=False))
     assert f"have no topic '{yard.requests}'" in missing
-    assert "queue.topics.create" in missing
+    assert "queue.topics.create is off" in missing
     few = await refused(yard, topics=topics(yard, replication=3))
     assert "queue.topics.replication" in few
     assert "the cluster has fewer" in few
@@ -69,6 +71,26 @@ async def test_a_stranger_to_the_brokers_is_told_so(
     monkeypatch.setenv("KAFKA_USER", "ann")
     monkeypatch.setenv("KAFKA_PASSWORD", "wrong")
     assert "do not know us" in await refused(yard, sasl=sasl)
+
+
+async def test_a_broker_without_tls_that_is_asked_for_it_is_told_as_such(
+    yard: Yard, kafka: Kafka
+) -> None:
+    told = await refused(yard, url=f"kafka+tls://{kafka.address}")
+    assert f"queue.url: {kafka.address} speaks without TLS" in told
+    assert "write kafka://" in told
+
+
+async def test_a_broker_with_tls_only_is_told_as_such(tmp_path: Path) -> None:
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    shown = Authority().server(tmp_path, "127.0.0.1")
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0, ssl=shown) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        with Yard(tmp_path, address) as yard:
+            told = await refused(yard)
+    assert f"queue.url: {address} speaks TLS only; write kafka+tls://" in told
 
 
 @pytest.mark.req("V5")
@@ -111,11 +133,13 @@ async def test_a_worker_of_its_own_works_at_the_store_and_says_that_it_is_ready(
             worker = yard.worker("--health", f"127.0.0.1:{port}")
             assert (await gate.call("pay", {"text": "p"}, caller=ME)).ok
             assert yard.hands() == {str(worker.pid)}
-            for path, status in (("/healthz", 200), ("/readyz", 200), ("/", 404)):
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-                connection.request("GET", path)
-                assert connection.getresponse().status == status
-                connection.close()
+            for path, status, says in (
+                ("/healthz", 200, b"ok"),
+                ("/readyz", 200, b"ready"),
+                ("/metrics", 200, b'toolgate_queue_ended_total{status="success"} 1'),
+                ("/", 404, b""),
+            ):
+                assert says in _asked(port, path, status)
             worker.terminate()
             assert worker.wait(20) == 0
             output = await gate.call("pay", {"text": "q"}, caller=ME, wait_s=0)
@@ -123,6 +147,51 @@ async def test_a_worker_of_its_own_works_at_the_store_and_says_that_it_is_ready(
             yard.worker()
             await over(gate, [output.call_id])
             assert yard.marks() == {"p": 1, "q": 1}
+
+
+async def test_a_worker_whose_calls_are_not_over_in_time_cuts_them_off_and_ends_with_one(
+    tmp_path: Path,
+) -> None:
+    with Yard(tmp_path, "", queue='work = "never"\ndrain = 0.1') as yard:
+        async with yard.gate() as gate:
+            worker = yard.worker()
+            outputs = [
+                await gate.call(name, {"text": name}, caller=ME, wait_s=0)
+                for name in ("held", "watch")
+            ]
+            await until(lambda: yard.marks() == {"began-held": 1, "began-watch": 1})
+            worker.terminate()
+            assert await asyncio.to_thread(worker.wait, 20) == 1
+            assert "2 calls were not over and are cut off" in yard.log
+            # Nobody can say how far a side effect came; what changes nothing is anybody's.
+            (held,) = await over(gate, [outputs[0].call_id])
+            assert orjson.loads(held.output)["status"] == "unknown"
+            yard.go()
+            other = yard.worker()
+            (watched,) = await over(gate, [outputs[1].call_id])
+            assert orjson.loads(watched.output)["data"] == {"marked": "watch"}
+            assert yard.marks() == {"began-held": 1, "began-watch": 2, "watch": 1}
+            other.terminate()
+            assert await asyncio.to_thread(other.wait, 20) == 0
+
+
+async def test_a_workers_numbers_are_for_its_own_machine_only(tmp_path: Path) -> None:
+    port = free_port()
+    with Yard(tmp_path, "", queue='work = "never"') as yard:
+        yard.worker("--health", f"0.0.0.0:{port}")
+        assert b"ok" in _asked(port, "/healthz", 200)
+        assert b"toolgate_" not in _asked(port, "/metrics", 404)
+
+
+def _asked(port: int, path: str, status: int) -> bytes:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        assert answer.status == status
+        return answer.read()
+    finally:
+        connection.close()
 
 
 def test_messages_are_as_their_schema_says() -> None:

@@ -76,6 +76,7 @@ TOOLS = "tools:\n" + "".join(
         _tool("pay", "mark", "irreversible"),
         _tool("post", "mark", "irreversible", "    order_by: account\n"),
         _tool("held", "held", "idempotent"),
+        _tool("watch", "held", "pure"),
         _tool("refuse", "refuse", "irreversible"),
     )
 )

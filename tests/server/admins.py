@@ -132,6 +132,8 @@ ROUTES = [
     Asked("POST", "calls/{failed}/again", {**ACME, "why": "mended"}),
     Asked("GET", "queue", house=True),
     Asked("GET", "queue/dead?tenant=acme", of_tenant=True),
+    # Nothing is dead here: what it writes is asked in tests/queue.
+    Asked("POST", "queue/discard", {}, of_tenant=False, house=True, looks=True),
     Asked("POST", "undo", {**ACME, "call_id": "{done}", "why": "not wanted"}),
     Asked("GET", "tools?tenant=acme"),
     Asked("GET", "tools/ns:pay", of_tenant=False, house=True),

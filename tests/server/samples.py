@@ -112,6 +112,8 @@ SAMPLES: Mapping[tuple[str, str], Sample] = {
     ("GET", "/v1/admin/queue"): Sample(),
     ("GET", "/v1/admin/queue/dead"): Sample(query=OF),
     ("POST", "/v1/admin/queue/{id}/retry"): Sample(("{call}",), body=WHY),
+    ("POST", "/v1/admin/queue/discard"): Sample(body={"why": WHY["why"]}),
+    ("POST", "/v1/admin/queue/{id}/discard"): Sample(("{call}",), body=WHY),
     ("POST", "/v1/admin/undo"): Sample(body={**WHY, "call_id": "{call}"}),
 }
 

@@ -33,6 +33,7 @@ def test_every_route_is_asked_here() -> None:
         ("POST", "servers/approve"),
         ("POST", "plugins/approve"),
         ("POST", "queue/retry"),
+        ("POST", "queue/discard"),
     }
     assert asked | alone == there
     # One more makes an admin's key.
@@ -41,7 +42,7 @@ def test_every_route_is_asked_here() -> None:
 
 def _head(path: str) -> str:
     """What is done about a call, or a server, stands behind its name."""
-    if path == "queue/dead":
+    if path in {"queue/dead", "queue/discard"}:
         return path
     head, *names = path.split("/")
     is_verb = head in {"calls", "servers", "plugins"} and len(names) == 2

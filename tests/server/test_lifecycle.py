@@ -33,6 +33,30 @@ def wait_in_a_thread(path: str) -> str:
         time.sleep(0.01)
     return "done"
 '''
+STARTING = '''\
+"""A tool that starts a process, which looks for whatever it could take requests from."""
+
+import asyncio
+import sys
+
+LOOK = """
+import os, socket
+for number in map(int, os.listdir("/dev/fd")):
+    try:
+        one = socket.socket(fileno=os.dup(number))
+        if one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            print(number)
+    except OSError:
+        pass
+"""
+
+
+async def start() -> str:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", LOOK, stdout=asyncio.subprocess.PIPE
+    )
+    return (await process.communicate())[0].decode()
+'''
 TOOLS = """\
 tools:
   - name: wait_for
@@ -236,6 +260,19 @@ def test_two_servers_on_one_port_cannot_both_start(tmp_path: Path) -> None:
         assert (ended.returncode, "Cannot listen" in ended.stderr) == (1, True)
         assert server.get("/healthz").status == 200
     assert not (tmp_path / "two" / ".toolgate").exists(), "nothing was made for a start that failed"
+
+
+@pytest.mark.parametrize("more", [(), ("--reload",)])
+def test_what_a_tool_starts_cannot_take_the_servers_requests(
+    tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    (tmp_path / "tools").mkdir()
+    tool = "tools: [{name: start, effect: pure, config: {module: starting, function: start}}]"
+    (tmp_path / "tools" / "starting.yaml").write_text(tool, "utf-8")
+    (tmp_path / "starting.py").write_text(STARTING, "utf-8")
+    with Serving(tmp_path, *more) as server:
+        answer = server.call("start", key=server.greeting["keys"]["agent"])
+    assert answer.body["data"] == ""
 
 
 def test_a_server_on_an_ipv6_address_says_where_it_is(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def narrow(self, transport):
 limits.LimitedProtocol.connection_made = narrow
 """
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+EVENTS = b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n"
 CALL = b"POST /v1/call HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
 
 
@@ -345,7 +346,16 @@ def test_a_target_that_is_not_a_path_is_refused(
         assert status_of(exchange(patient, request % target)) == 200, "uvicorn would take it"
 
 
-@pytest.mark.parametrize("sent", [b"\x16\x03\x01\x02\x00", b"NOTHING\r\n\r\n"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00",
+        b"NOTHING\r\n\r\n",
+        # Their target could be taken for a path.
+        b"CONNECT /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"CONNECT /:80 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
+)
 def test_what_is_not_http_is_told_so(impatient: Serving, sent: bytes) -> None:
     is_told(exchange(impatient, sent), "malformed_request")
 
@@ -356,10 +366,15 @@ def test_health_is_told_also_when_nobody_else_is_let_in(tmp_path: Path) -> None:
     with Serving(tmp_path, before=crowded) as server, ExitStack() as stack:
         key = server.greeting["keys"]["agent"]
         for _ in range(2):
-            half = stack.enter_context(closing(connect(server)))
-            half.sendall(CALL % key.encode() + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n")
-            assert status_of(half.recv(65536)) == 100
-        assert server.get("/v1/tools", key).status == 503
+            listening = stack.enter_context(closing(connect(server)))
+            listening.sendall(EVENTS % key.encode())
+            assert status_of(listening.recv(65536)) == 200
+        for _ in range(3):
+            told = server.get("/v1/tools", key)
+            assert (told.status, told.body["code"]) == (503, "overloaded")
+            assert told.headers["retry-after"] == "1"
+            assert told.headers["content-type"] == "application/problem+json"
+        assert server.log.count("too many requests") == 1, "not once for each of them"
         for path in ("/healthz", "/readyz", "/healthz?now"):
             assert server.get(path).status == 200
 
@@ -413,6 +428,36 @@ def test_connections_that_have_their_answers_keep_nobody_out(
 
 
 @pytest.mark.req("V2", "V3")
+@pytest.mark.parametrize(("guard", "status"), [("on", 200), ("off", 503)])
+def test_requests_that_are_never_sent_whole_keep_nobody_out(
+    tmp_path: Path, guard: str, status: int
+) -> None:
+    crowded = "from toolgate.server import limits\nlimits.MAX_CONCURRENT = 4\n"
+    if guard == "off":
+        crowded += (
+            "limits.LimitedProtocol.is_silent = (\n"
+            "    lambda self: not self.cycle or self.cycle.response_complete\n"
+            ")\n"
+        )
+    with Serving(tmp_path, before=crowded) as server, ExitStack() as stack:
+        key = server.greeting["keys"]["agent"]
+        listening = stack.enter_context(closing(connect(server)))
+        listening.sendall(EVENTS % key.encode())
+        assert status_of(listening.recv(65536)) == 200
+        halves: list[socket.socket] = []
+        for _ in range(2):
+            halves.append(stack.enter_context(closing(connect(server))))
+            halves[-1].sendall(
+                CALL % key.encode() + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n"
+            )
+            assert status_of(halves[-1].recv(65536)) == 100
+        assert server.get("/v1/tools", key).status == status
+        if guard == "on":
+            is_told(everything(halves[0]), "request_timeout")
+            assert everything_within(listening, 0.1) is None, "what is answered goes on"
+
+
+@pytest.mark.req("V2", "V3")
 def test_what_comes_behind_a_body_is_no_header(impatient: Serving, patient: Serving) -> None:
     body = b'{"tool": "timestamp"}'
     sent = b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%b\r\n0\r\n%b\r\n"
@@ -431,6 +476,29 @@ def test_what_comes_behind_a_body_is_no_header(impatient: Serving, patient: Serv
         ]
         told[server] = [status_of(exchange(server, one)) for one in asked]
     assert told == {impatient: [200, 401, 200], patient: [200, 200, 400]}
+
+
+@pytest.mark.req("V1", "V2")
+@pytest.mark.parametrize("step", [1, 65536])
+def test_an_offer_of_another_protocol_is_not_taken_and_its_request_stands(
+    impatient: Serving, step: int
+) -> None:
+    """As clients ask that would rather speak HTTP/2: a body, and more requests behind it."""
+    call = CALL % impatient.greeting["keys"]["agent"].encode()
+    call += b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+    body = b'{"tool": "echo", "args": {"text": "hi"}}'
+    whole = call + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    parts = call + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    sent = whole + parts + GET + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    with closing(connect(impatient)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(sent), step):
+            connection.sendall(sent[at : at + step])
+        # What comes behind the last one is nobody's.
+        last = whole.replace(b"Connection: Upgrade,", b"Connection: Upgrade, close,")
+        connection.sendall(last + whole)
+        told = everything(connection)
+    assert (told.count(b"HTTP/1.1 200 "), told.count(b'"data":{"text":"hi"}')) == (4, 3)
 
 
 @pytest.mark.req("V3")

@@ -8,6 +8,7 @@ import pytest
 
 from tests.house import until
 from tests.server.busy import Busy, busy
+from toolgate.server.live import Line
 
 CALL = ("POST", "/v1/call")
 
@@ -94,3 +95,16 @@ def test_pieces_that_are_not_read_in_time_are_counted_and_the_output_is_whole(ho
     assert len(shown) + lost == 5_000
     assert shown == sorted(shown)
     assert events[-1][1]["data"] == list(range(5_000))
+
+
+@pytest.mark.req("V2")
+async def test_large_pieces_are_held_up_to_a_bound_for_who_reads_slowly() -> None:
+    line = Line()
+    for number in range(5):
+        line.progress(number, 5, "x" * 400_000)
+    held = line.taken()
+    assert held.startswith(b'event: lost\ndata: {"lost":3}\n')
+    assert 800_000 < len(held) < 1_000_000
+    line.piece("x" * 2_000_000)
+    assert len(line.taken()) > 2_000_000, "the newest is held, however large it is"
+    assert line.taken() == b""

@@ -38,6 +38,15 @@ class Aside(threading.Thread):
         return self.answer
 
 
+class Again(Aside):
+    """One that comes back for as long as there is no room."""
+
+    def run(self) -> None:
+        super().run()
+        while self.answer is not None and self.answer.status == 429:
+            super().run()
+
+
 async def begun(house: Busy, name: str) -> tuple[Path, Aside, str]:
     """A call that holds on until its file is there, and its id."""
     here = house.server.root / name
@@ -73,6 +82,46 @@ async def test_only_its_own_caller_sees_or_waits_for_a_call(house: Busy) -> None
             none = house.ask(who, "GET", f"/v1/calls/call_none{query}")
             is_problem(theirs, 404, "call_not_found")
             assert theirs.text.replace(call_id, "call_none") == none.text
+    here.touch()
+    assert running.told().status == 200
+
+
+@pytest.fixture
+def narrow(tmp_path: Path) -> Generator[Busy]:
+    """Where few may wait."""
+    few = "from toolgate.server import waiting; waiting.MOST_OF_KEY = 2; waiting.MOST = 3; "
+    with busy(tmp_path, before=few) as served:
+        yield served
+
+
+@pytest.mark.req("V2", "V3")
+async def test_who_waits_for_much_keeps_nobody_else_from_it(narrow: Busy) -> None:
+    here, running, call_id = await begun(narrow, "awaited")
+    bobs = narrow.server.root / "bobs"
+    body = {"tool": "hold", "args": {"path": str(bobs)}}
+    his = Aside(narrow, "bob", "POST", "/v1/call", body)
+    await until(Path(f"{bobs}.begun").exists)
+    [latest] = narrow.ask("bob", "GET", "/v1/ledger?tool=hold&limit=1").body["calls"]
+    own, of_bob = f"/v1/calls/{call_id}", f"/v1/calls/{latest['call_id']}"
+
+    def is_full(who: str, path: str) -> bool:
+        return narrow.ask(who, "GET", f"{path}?wait_s=0.01").status == 429
+
+    waiting = [Again(narrow, "agent", "GET", f"{own}?wait_s=30") for _ in range(2)]
+    await until(lambda: is_full("agent", own))
+    told = narrow.ask("agent", "GET", f"{own}?wait_s=30")
+    assert (told.status, told.body["code"]) == (429, "rate_limited")
+    assert int(told.headers["retry-after"]) > 0
+    assert narrow.ask("agent", "GET", own).status == 200, "who does not wait is answered"
+    assert not is_full("bob", of_bob), "another key has room"
+    waiting.append(Again(narrow, "bob", "GET", f"{of_bob}?wait_s=30"))
+    await until(lambda: is_full("bob", of_bob))
+    here.touch()
+    bobs.touch()
+    assert [one.told().body["state"] for one in waiting] == ["succeeded"] * 3
+    assert (running.told().status, his.told().status) == (200, 200)
+    here, running, call_id = await begun(narrow, "after")
+    assert not is_full("agent", f"/v1/calls/{call_id}"), "who is answered waits no longer"
     here.touch()
     assert running.told().status == 200
 

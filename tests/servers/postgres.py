@@ -30,11 +30,14 @@ def _is_open_to_others(folder: Path) -> bool:
 
 
 class Postgres(Process):
+    """`durable`: a commit waits for the disk, as it does wherever it is measured or relied on."""
+
     # "Fast" shutdown: SIGTERM would wait for every client to leave by itself.
     farewell = signal.SIGINT
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = False) -> None:
         self._programs = _programs()
+        self._durable = durable
         super().__init__("PostgreSQL")
 
     @property
@@ -67,8 +70,10 @@ class Postgres(Process):
             "listen_addresses": LOOPBACK,
             "port": str(self.port),
             "unix_socket_directories": "",
+            # Of those who were killed, some are still there when the next ones come.
+            "max_connections": "300",
             # What a killed server wrote survives in the page cache; only a power cut would lose it.
-            "fsync": "off",
+            "fsync": "on" if self._durable else "off",
         }
         options = [f"--{name}={value}" for name, value in settings.items()]
         return [self._program("postgres"), "-D", "data", *options]

@@ -86,6 +86,7 @@ def test_the_same_document_gives_the_same_tools() -> None:
         ("swagger: '1.2'\n", 1, "is swagger '1.2'"),
         ("title: no\n", 1, "says nowhere"),
         ("[]", 1, "is no OpenAPI document"),
+        ("openapi: 3.0.0\ninfo: {}\npaths: 7\n", 3, "has paths that are no object"),
         ("openapi: 3.0.0\ninfo: \x01\n", 2, "is not YAML"),
     ],
 )

@@ -224,3 +224,18 @@ def test_what_operations_share_is_bounded_in_all(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(InvalidSpecs, match="tools of more than"):
         taken(given, progress=tell)
     assert len(told) < 25
+
+
+@pytest.mark.parametrize("holder", ["path", "operation"])
+@pytest.mark.parametrize("given", [7, "id", {"name": "id", "in": "query"}, True])
+def test_parameters_that_cannot_be_read_are_not_left_out_in_silence(
+    holder: str, given: Any
+) -> None:
+    get: dict[str, Any] = {"operationId": "one"}
+    path = {"get": get, "parameters": given} if holder == "path" else {"get": get}
+    if holder == "operation":
+        get["parameters"] = given
+    found = taken(document({"/a": path, "/b": {"get": {"operationId": "two", "parameters": None}}}))
+    assert list(tools(found)) == ["two"]
+    [skipped] = found.skipped
+    assert (skipped.operation, skipped.reason) == ("GET /a", "has parameters that are no list")

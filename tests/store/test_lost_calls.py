@@ -232,8 +232,8 @@ async def test_a_renewed_lease_is_live_and_only_its_owner_renews_it(once: Once) 
 
 async def test_what_this_process_does_not_run_any_more_is_not_kept_alive(once: Once) -> None:
     """As when the answer to a claim was lost: nobody will ever end it."""
-    journal = once.journal(**GONE)
-    begun = (await journal.begin(entry(recovery=Recovery.AGAIN))).entry
+    begun = (await once.journal(**GONE).begin(entry(recovery=Recovery.AGAIN))).entry
+    journal = once.journal()
     ledger = once.ledger(journal)
     assert (await ledger.take(begun)).action is Action.AGAIN
     assert await ledger.renew() == 1
@@ -242,3 +242,38 @@ async def test_what_this_process_does_not_run_any_more_is_not_kept_alive(once: O
     assert await ledger.renew() == 1
     await journal.end(over(begun, fence=7))
     assert await ledger.renew() == 0
+
+
+@pytest.mark.parametrize("recovery", Recovery)
+async def test_who_stood_still_past_its_lease_does_not_take_what_it_runs_for_lost(
+    once: Once, recovery: Recovery
+) -> None:
+    """Nobody else came: it is late with its word, and goes on."""
+    journal = once.journal(**GONE)
+    begun = (await journal.begin(keyed(recovery=recovery))).entry
+    ledger = once.ledger(journal)
+    assert (await ledger.take(begun)).action is Action.REFUSE
+    assert (await journal.begin(keyed(recovery=recovery))).action is Action.WAIT
+    assert await state_of(once, begun) is State.STARTED
+    assert await ledger.renew() == 1, "it is still kept alive"
+    assert (await journal.end(over(begun))).accepted
+    # The control: what it does not run any more is anybody's, and to another owner it is lost.
+    again = (await journal.begin(keyed(key="k2", recovery=recovery))).entry
+    ledger.let_go(again)
+    assert (await ledger.take(again)).action is not Action.REFUSE
+    third = (await journal.begin(keyed(key="k3", recovery=recovery))).entry
+    assert (await once.ledger(once.journal()).take(third)).action is not Action.REFUSE
+
+
+async def test_who_stood_still_past_its_lease_does_not_begin_its_own_undo_again(once: Once) -> None:
+    journal = once.journal(**GONE)
+    ledger = once.ledger(journal)
+    begun = (await journal.begin(keyed())).entry
+    assert (await journal.end(over(begun))).accepted
+    marked = await ledger.undo(begun)
+    assert marked.action is Action.COMPENSATE
+    assert (await ledger.undo(begun)).action is Action.WAIT
+    assert await ledger.undone(marked.entry, done=False)
+    # The control: what it is not at any more can be begun again, here and elsewhere.
+    assert (await ledger.undo(begun)).action is Action.COMPENSATE
+    assert (await once.ledger(once.journal()).undo(begun)).action is Action.COMPENSATE

@@ -117,6 +117,18 @@ async def test_what_belongs_to_git_is_not_unpacked(house: House, name: str) -> N
     await house.gate.undo(caller=ME, call_id=found["call_id"])
 
 
+async def test_no_repository_is_unpacked_under_another_name(house: House) -> None:
+    bare = {"lib/HEAD": b"ref: refs/heads/main", "lib/objects/a": b"", "lib/refs/a": b""}
+    (house.files / "bare").write_bytes(tarred({**bare, "docs/HEAD/a.md": b"1"}))
+    before = house.everything()
+    with pytest.raises(ToolError, match="take a folder for a repository"):
+        await house.ask("archive_extract", path="bare", to="repo")
+    assert house.everything() == before
+    found = await house.ask("archive_extract", path="bare", to="repo", members=["docs"])
+    assert found["extracted"] == ["docs/HEAD/a.md"]
+    await house.gate.undo(caller=ME, call_id=found["call_id"])
+
+
 async def test_names_that_nothing_may_be_called_are_told_in_plain_letters(house: House) -> None:
     for kind, name in (("a name that is no text", "caf?"), ("a byte of zero", "slipped.txt?png")):
         (house.files / "bent").write_bytes(BENT[kind]())

@@ -2,17 +2,24 @@
 changed.
 """
 
+import asyncio
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.house import until
 from tests.tools.around.code import MARK, git, hostile
-from toolgate import Caller, Toolgate, premises
-from toolgate.errors import ProviderUnavailable, ToolError
+from toolgate import Caller, Toolgate, clock, premises
+from toolgate.call import Output
+from toolgate.errors import OutOfTime, ProviderUnavailable, ToolError
+from toolgate.executor.resilience.deadline import within
+from toolgate.kinds import Kinds
+from toolgate.sandbox.policy import Policy
 from toolgate.sandbox.sandbox import Ended, Finished
 from toolgate.settings.settings import Settings
 from toolgate.tools.code.execution import LENGTH, reported
@@ -20,6 +27,7 @@ from toolgate.tools.code.interpreter import own_code
 from toolgate.tools.code.ruff import checked
 from toolgate.tools.code.script import script
 from toolgate.tools.means import Means
+from toolgate.tools.table import table
 
 pytestmark = pytest.mark.req("T1", "T2", "T3")
 ME = Caller(tenant="acme", agent="clerk")
@@ -42,14 +50,83 @@ async def test_without_a_sandbox_nothing_of_a_callers_runs(tmp_path: Path) -> No
             ("run_tests", {}),
             ("git_status", {}),
         ):
+            assert table()[tool].runs_programs
             with pytest.raises(ProviderUnavailable, match="sandlock"):
                 await gate.call(tool, args, caller=ME)
         assert not (tmp_path / "files" / "here").exists()
+        # However often it is asked for: it says why, and not that it might come back.
+        for number in range(12):
+            with pytest.raises(ProviderUnavailable, match="sandlock") as caught:
+                await gate.call("code_execute", {"code": str(number)}, caller=ME)
+            assert not caught.value.retryable
         # What runs nothing of theirs does not need one.
         found = await gate.call("lint_python", {"code": "import os\n"}, caller=ME)
         assert found.data["findings"][0]["code"] == "F401"
         computed = await gate.call("python_eval", {"expression": "6 * 7"}, caller=ME)
         assert computed.data["value"] == 42
+
+
+class Slow:
+    """A sandbox whose programs go on until they are let go."""
+
+    name, refusal = "slow", ""
+
+    def __init__(self) -> None:
+        self.running = 0
+        self.let_go = asyncio.Event()
+
+    async def run(self, _argv: Sequence[str], _policy: Policy, **_more: object) -> Finished:
+        self.running += 1
+        await self.let_go.wait()
+        return Finished(ended=Ended.BY_ITSELF, code=0, stdout=b"", stderr=b"", seconds=0.0)
+
+
+@pytest.mark.req("P4")
+async def test_one_tenants_programs_take_half_of_the_places_and_others_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow()
+
+    async def sandbox(_kinds: Kinds) -> Slow:
+        return slow
+
+    monkeypatch.setattr(Kinds, "sandbox", sandbox)
+
+    async with Toolgate.open(settings(tmp_path)) as gate, asyncio.timeout(30):
+
+        def begun(caller: Caller, number: int) -> asyncio.Task[Output]:
+            line = {"command": f"sleep {number}", "timeout": 20}
+            return asyncio.create_task(gate.call("run_shell", line, caller=caller))
+
+        mine = [begun(ME, number) for number in range(12)]
+        await until(lambda: slow.running == 8)
+        other = begun(Caller(tenant="globex", agent="clerk"), 0)
+        await until(lambda: slow.running == 9)
+        assert not other.done()
+        await asyncio.sleep(0.1)
+        assert slow.running == 9
+        slow.let_go.set()
+        assert all(one.ok for one in await asyncio.gather(*mine, other))
+        assert slow.running == 13
+
+
+@pytest.mark.req("P4", "S3")
+async def test_a_program_that_got_no_turn_in_time_was_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow()
+
+    async def sandbox(_kinds: Kinds) -> Slow:
+        return slow
+
+    monkeypatch.setattr(Kinds, "sandbox", sandbox)
+    lines = [{"command": f"sleep {number}"} for number in range(9)]
+    async with Toolgate.open(settings(tmp_path)) as gate, asyncio.timeout(30):
+        with within(clock.monotonic_ns() + 10**9):
+            calls = [asyncio.create_task(gate.call("run_shell", one, caller=ME)) for one in lines]
+        found = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(one) for one in found].count(OutOfTime) == 1
+        assert slow.running == 8
 
 
 async def test_a_shell_line_waits_for_a_person(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.people.receiver import SECRET, receiving
 from tests.tools.asking import ME, opened, told
 from toolgate import Caller, Toolgate
+from toolgate.errors import SettingsInvalid
 from toolgate.shelf import Place
 from toolgate.tools.agent import inbox
 
@@ -67,6 +68,20 @@ async def test_a_receiver_that_does_not_take_it_loses_nothing(
             assert receiver.url not in said["note"]
             assert await _texts(gate, ME) == ["Done."]
     assert len({got.id for got in receiver.got}) == 1
+
+
+@pytest.mark.req("V5")
+async def test_with_a_secret_that_can_be_guessed_it_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "fifteen letters")
+    agent = {"notify_url": "http://127.0.0.1:1/in", "notify_secret_env": VARIABLE}
+    with pytest.raises(SettingsInvalid) as refused:
+        async with opened(tmp_path, agent=agent):
+            pass
+    told = refused.value.message
+    assert f"tools.agent.notify_secret_env: {VARIABLE} holds fewer than 16 characters" in told
+    assert "fifteen" not in told
 
 
 async def test_without_a_secret_nothing_is_sent_unsigned(tmp_path: Path) -> None:

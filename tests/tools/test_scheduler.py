@@ -292,3 +292,51 @@ async def test_what_is_scheduled_passes_the_gate_exactly_once(
     watched = Watched(monkeypatch)
     assert (await ran(_means(gate), noted.appointment)).status == "success"
     watched.once()
+
+
+async def test_a_tenant_whose_tasks_take_long_keeps_no_other_waiting(
+    gate: Toolgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = asyncio.Event()
+    begun: list[str] = []
+
+    @tool(effect="idempotent")
+    async def linger(name: str) -> str:
+        """Take as long as it likes."""
+        begun.append(name)
+        await go_on.wait()
+        return name
+
+    gate.add(linger)
+    looks = 0
+    look = rounds.Rounds._look  # pyright: ignore[reportPrivateUsage]
+
+    async def counted(self: rounds.Rounds) -> int | None:
+        nonlocal looks
+        looks += 1
+        return await look(self)
+
+    try:
+        for number in range(12):
+            task = _call("linger", {"name": str(number)})
+            await told(gate, "scheduler", task=task, schedule=SOON)
+
+        async def all_places() -> bool:
+            return len(begun) >= 4
+
+        await _until(all_places)
+        monkeypatch.setattr(rounds, "_LOOK", 60.0)
+        monkeypatch.setattr(rounds.Rounds, "_look", counted)
+        await told(gate, "scheduler", STRANGER, task="It is time.", schedule=SOON)
+        assert await _notices(gate, STRANGER) == ["It is time."]
+        assert len(begun) == 4
+        # Who waits for a place is told when there is one; the store is not asked all the while.
+        await asyncio.sleep(0.3)
+        assert looks < 10
+    finally:
+        go_on.set()
+
+    async def are_done() -> bool:
+        return len(begun) == 12
+
+    await _until(are_done)

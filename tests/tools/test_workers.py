@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from tests.house import until
 from tests.tools.means import no_sandbox
@@ -42,6 +43,26 @@ async def test_a_worker_is_asked_again_and_sees_nothing_of_ours(
     two = await workers.run(HERE + "surroundings", {}, seconds=30)
     assert one["pid"] == two["pid"] != os.getpid()
     assert "A_SECRET_OF_OURS" not in one["environment"]
+
+
+def test_a_worker_has_nothing_open_that_is_open_here() -> None:
+    async def looked(ours: Path) -> bool:
+        workers = Workers(no_sandbox, memory=256 * MEGABYTE)
+        try:
+            pid = (await workers.run(HERE + "surroundings", {}, seconds=30))["pid"]
+            there = Path(f"/proc/{pid}/fd").iterdir()  # noqa: ASYNC240
+            return ours in {one.readlink() for one in there}
+        finally:
+            await workers.close()
+
+    reading, writing = os.pipe()
+    try:
+        os.set_inheritable(reading, True)  # noqa: FBT003
+        # As a server runs: its loop starts processes in its own way.
+        assert not uvloop.run(looked(Path(f"/proc/self/fd/{reading}").readlink()))
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 async def test_a_mistake_is_told_and_one_of_ours_is_not(workers: Workers) -> None:

@@ -211,3 +211,66 @@ async def test_old_backups_go_and_there_is_an_end_to_them(monkeypatch: pytest.Mo
     counts = [await shelf.count(place) for place in await shelf.places("file_backup")]
     assert counts == [1]
     assert await shelf.places("file_backup_content") == []
+
+
+def repository(place: Path) -> None:
+    """What git takes for the data of one."""
+    for name in ("objects", "refs", "hooks"):
+        (place / name).mkdir(parents=True)
+    (place / "HEAD").write_text("ref: refs/heads/main\n")
+    (place / "config").write_text("[core]\n")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "repo/.git/config",
+        "repo/way/config",
+        "repo/way/hooks/post-commit",
+        "repo/way/new/file",
+        "repo/deep/post-commit",
+        "repo/one",
+        "linked/data/config",
+        "bare.git/config",
+        "bare.git/hooks/post-commit",
+        "bare.git/new/file",
+    ],
+)
+async def test_no_way_leads_into_what_git_goes_by(
+    gate: Toolgate, tmp_path: Path, path: str
+) -> None:
+    files = tmp_path / "files"
+    repository(files / "repo" / ".git")
+    repository(files / "bare.git")
+    (files / "linked" / "data").mkdir(parents=True)
+    (files / "linked" / ".git").symlink_to("data")
+    # A repository may bring such links.
+    (files / "repo" / "way").symlink_to(".git")
+    (files / "repo" / "deep").symlink_to(".git/hooks")
+    (files / "repo" / "one").symlink_to(".git/config")
+    before = {one: one.read_bytes() for one in files.rglob("*") if one.is_file()}
+    args = {"path": path, "content": "[core]\n\tfsmonitor = id\n", "create_parents": True}
+    found = await gate.call("write_file", args, caller=ME)
+    assert "belongs to git" in str(found.error)
+    assert {one: one.read_bytes() for one in files.rglob("*") if one.is_file()} == before
+    assert not (files / "bare.git" / "new").exists()
+    # Beside it everything is as in other folders.
+    await written(gate, path="repo/src/config", content="1", create_parents=True)
+
+
+async def test_no_folder_becomes_a_repository_file_by_file(gate: Toolgate, tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    await written(gate, path="lib/objects/a", content="1", create_parents=True)
+    await written(gate, path="lib/refs/a", content="1", create_parents=True)
+    made = await gate.call("write_file", {"path": "lib/HEAD", "content": "ref: refs/a"}, caller=ME)
+    assert "take a folder for a repository" in str(made.error)
+    # Also where somebody else has put the first of them there.
+    (files / "old").mkdir()
+    (files / "old" / "HEAD").write_text("ref: refs/heads/main\n")
+    for path in ("old/objects/a", "old/refs/a", "old/commondir"):
+        args = {"path": path, "content": "../lib", "create_parents": True}
+        found = await gate.call("write_file", args, caller=ME)
+        assert "belongs to git" in str(found.error)
+    assert [one.name for one in (files / "old").iterdir()] == ["HEAD"]
+    await written(gate, path="old/notes.md", content="1")
+    await written(gate, path="docs/HEAD/index.md", content="1", create_parents=True)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.house import until
 from tests.undo.shop import GROUP, ME, Shop, entry_of, lost, state_of
-from toolgate import Caller, Toolgate
+from toolgate import Caller, Toolgate, tool
 from toolgate.errors import InProgress, StoreUnavailable
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
@@ -293,3 +293,36 @@ async def test_the_roles_and_the_delegation_of_then_are_what_today_decides_on(
     # The role has lost it; and so has the agent that had handed its task on.
     assert [await state_of(house, one) for one in ids] == ["unknown"] * 2
     assert len(shop.effects) == 2
+
+
+@pytest.mark.req("S3")
+@pytest.mark.parametrize("effect", ["irreversible", "idempotent"])
+async def test_what_runs_here_is_not_lost_though_this_process_stood_still_past_its_lease(
+    house: Runtime, effect: Any
+) -> None:
+    begun, release = asyncio.Event(), asyncio.Event()
+    ran: list[str] = []
+
+    @tool(effect=effect)
+    async def slow() -> str:
+        ran.append("slow")
+        begun.set()
+        await release.wait()
+        return "done"
+
+    house.add(slow)
+    running = asyncio.create_task(house.call("slow", caller=ME, turn=GROUP))
+    await begun.wait()
+    (entry,) = await house.journal.entries(ME.tenant)
+    call_id = entry.call_id
+    await lost(house, call_id, owner=entry.owner)
+    twin = asyncio.create_task(house.call("slow", caller=ME, turn=GROUP))
+    await house.recovery.sweep()
+    assert (await entry_of(house, call_id)).state == "started"
+    # It is kept alive also afterwards.
+    assert await house.ledger.renew() == 1
+    release.set()
+    assert (await running).data == "done"
+    assert (await twin).cached
+    assert ran == ["slow"]
+    assert await state_of(house, call_id) == "succeeded"

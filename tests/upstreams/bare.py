@@ -12,7 +12,7 @@ from pathlib import Path
 from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
 from toolgate.sandbox.policy import Policy
-from toolgate.sandbox.sandbox import Finished, Running
+from toolgate.sandbox.sandbox import Finished, Running, Sandbox
 from toolgate.settings.outward import McpServer
 from toolgate.upstreams.connected import Connected
 from toolgate.upstreams.dialing import connected
@@ -79,15 +79,21 @@ class Bare:
 
 def program(
     *args: str,
-    sandbox: Bare,
+    sandbox: Sandbox,
     elicitation: bool = False,
     secrets: Mapping[str, str] | None = None,
     script: str = "misbehaving",
+    policy: Policy | None = None,
 ) -> Connected:
     """The misbehaving server, or another, as a program. `-S -E` start it in a third of the time."""
     named = {name: f"HERE_{name}" for name in secrets or {}}
     settings = McpServer(
-        command=(sys.executable, "-S", "-E", str(ROOT / f"tests/upstreams/{script}.py")),
+        command=(
+            os.path.realpath(sys.executable),
+            "-S",
+            "-E",
+            str(ROOT / f"tests/upstreams/{script}.py"),
+        ),
         args=args,
         env={"PATH": os.environ.get("PATH", "")},
         secrets_env=named,
@@ -95,7 +101,9 @@ def program(
         timeout=5,
     )
     held = {f"HERE_{name}": value for name, value in (secrets or {}).items()}
-    return connected("bad", settings, client=HttpClient(Guard()), sandbox=sandbox, environ=held)
+    return connected(
+        "bad", settings, client=HttpClient(Guard()), sandbox=sandbox, environ=held, policy=policy
+    )
 
 
 def address(

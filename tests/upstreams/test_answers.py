@@ -119,6 +119,9 @@ class Heard:
     def log(self, level: str, message: Any) -> None:
         self.told.append(message)
 
+    def queued(self, call_id: str) -> None:
+        self.told.append(call_id)
+
     async def ask(self, questions: Any) -> Any:
         return {}
 

@@ -3,13 +3,21 @@
 import asyncio
 import gc
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.house import until
-from tests.upstreams.bare import Bare, program
+from tests.servers import sandboxes
+from tests.servers.fixtures import needed
+from tests.upstreams.bare import ROOT, Bare, program
 from toolgate.errors import ProviderUnavailable, ToolgateError
+from toolgate.sandbox.choosing import chosen
+from toolgate.sandbox.policy import Policy
+from toolgate.sandbox.probing import interpreter
+from toolgate.settings.outward import Sandbox as Settings
+from toolgate.upstreams.connected import Connected
 from toolgate.upstreams.upstream import Kind
 
 # `make chaos` sets how long such runs are.
@@ -20,17 +28,30 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+def held() -> int:
+    """Bytes of memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def runs(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
-@pytest.mark.req("P2")
-@pytest.mark.timeout(600 if CYCLES > 20 else 60)
-async def test_start_and_stop_leave_no_process_no_pipe_and_no_object() -> None:
-    sandbox = Bare()
-    kept: list[tuple[int, int]] = []
+def children() -> set[int]:
+    """All that runs below this process, or has ended and was not waited for."""
+    return {
+        int(child)
+        for listed in Path("/proc/self/task").glob("*/children")
+        for child in listed.read_text().split()
+    }
+
+
+async def cycled(make: Callable[[], Connected], forget: Callable[[], None]) -> None:
+    """Begin, ask and end one after the other; what is held in the middle is held at the end."""
+    kept: list[tuple[int, int, int]] = []
+    before = children()
     for number in range(CYCLES):
-        upstream = program(sandbox=sandbox)
+        upstream = make()
         await upstream.open(20)
         assert (await upstream.call("ok", {}, seconds=5))["content"][0]["text"] == "ok"
         if number % 2:
@@ -45,12 +66,32 @@ async def test_start_and_stop_leave_no_process_no_pipe_and_no_object() -> None:
         del upstream
         if number in {CYCLES // 2, CYCLES - 1}:
             await asyncio.sleep(0)
+            forget()
             gc.collect()
-            kept.append((descriptors(), len(gc.get_objects())))
-    assert not [pid for pid in sandbox.pids if runs(pid)]
+            kept.append((descriptors(), len(gc.get_objects()), held()))
+    assert children() == before
     assert kept[1][0] == kept[0][0]
     assert kept[1][1] < kept[0][1] * 1.05
+    # Two megabytes are what an allocator may do.
+    assert kept[1][2] < kept[0][2] + 2_000_000
     assert len(asyncio.all_tasks()) == 1
+
+
+@pytest.mark.req("P2")
+@pytest.mark.timeout(600 if CYCLES > 20 else 60)
+async def test_start_and_stop_leave_no_process_no_pipe_and_no_object() -> None:
+    sandbox = Bare()
+    await cycled(lambda: program(sandbox=sandbox), sandbox.policies.clear)
+    assert not [pid for pid in sandbox.pids if runs(pid)]
+
+
+@pytest.mark.req("P2", "P4")
+@pytest.mark.timeout(600 if CYCLES > 20 else 60)
+async def test_neither_do_they_in_the_sandbox() -> None:
+    needed(sandboxes.bubblewrap)
+    sandbox = await chosen(Settings(kind="bubblewrap"))
+    shown = Policy(readable=(str(ROOT / "tests" / "upstreams"), *interpreter()))
+    await cycled(lambda: program(sandbox=sandbox, policy=shown), lambda: None)
 
 
 @pytest.mark.req("P2")

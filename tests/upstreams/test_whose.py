@@ -39,6 +39,9 @@ class Caller:
     def log(self, level: str, message: Any) -> None:
         self.heard.append(message)
 
+    def queued(self, call_id: str) -> None:
+        self.heard.append(call_id)
+
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Any]:
         self.heard += [one.params["message"] for one in questions.values()]
         if self.later:

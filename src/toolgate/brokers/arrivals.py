@@ -115,9 +115,10 @@ class KafkaArrivals(ConsumerRebalanceListener):
         try:
             await self._claim(batch, lease, taken)
         except BaseException as error:
-            # Still to be claimed, unless others have been given them.
-            here, had = self._assigned(), {one.call_id for one in taken}
-            left = [one for one in batch if _place(one) in here and _name(one) not in had]
+            # Still to be claimed, also where others have been given them by now: what lies behind
+            # them is claimed here, and what is committed for that speaks for them, too.
+            had = {one.call_id for one in taken}
+            left = [one for one in batch if _name(one) not in had]
             self._found.extendleft(reversed(left))
             if not taken or not isinstance(error, Exception):
                 raise

@@ -19,7 +19,7 @@ from toolgate.call import Call
 from toolgate.clock import unix_ns
 from toolgate.errors import SettingsInvalid
 from toolgate.executor.queued import Answers
-from toolgate.net.signature import signature
+from toolgate.net.signature import signature, signing_secret
 from toolgate.queue.message import VERSION
 from toolgate.queue.queue import Queue
 from toolgate.queue.shipping import Shipping
@@ -29,7 +29,8 @@ _log = logging.getLogger("toolgate.queue")
 _AGAIN = 5.0
 _LISTEN_SECONDS = 5.0
 _LAST_WORDS = 5.0
-_LEAST_SECRET = 16
+# Of so many calls that were not answered in time an answer is still told of.
+_MOST_OVERDUE = 1_000
 
 
 class Carrier:
@@ -54,6 +55,8 @@ class Carrier:
         self._line = Line(self._connection)
         # The calls that other systems run, with their tenant and who is to answer.
         self._handed: dict[str, tuple[str, str]] = {}
+        # Those of them that nobody waits for any more, and that were not answered.
+        self._overdue: dict[str, tuple[str, str]] = {}
         self.teller = Teller(shipping, self._line, fleet.topics, self._seal)
         self.publisher = Publisher(queue, shipping, self._line, self.teller, fleet, self._seal)
         self._results = Results(
@@ -63,6 +66,7 @@ class Carrier:
             answers,
             outside=outside,
             may_answer=self._may_answer,
+            overdue=self._overdue,
             heard=self.publisher.woken,
         )
         self._arrivals: KafkaArrivals | None = None
@@ -151,15 +155,22 @@ class Carrier:
                 (SIGNATURE, signed.encode()),
             ]
         self._handed[call.id] = (call.caller.tenant, to)
+        # It is tried once more.
+        self._overdue.pop(call.id, None)
         record = Record(topic, call.id.encode(), message, tuple(headers))
         return (await self._line.send([record]))[0] is Fate.ARRIVED
 
-    def forget(self, call_id: str) -> None:
+    def forget(self, call_id: str, *, answered: bool) -> None:
         """Nobody waits for its answer any more."""
-        self._handed.pop(call_id, None)
+        handed = self._handed.pop(call_id, None)
+        if handed is not None and not answered:
+            self._overdue[call_id] = handed
+            if len(self._overdue) > _MOST_OVERDUE:
+                del self._overdue[next(iter(self._overdue))]
 
     def _may_answer(self, call_id: str, signer: Signer) -> bool:
-        tenant, to = self._handed.get(call_id, ("", ""))
+        nobody = ("", "")
+        tenant, to = self._handed.get(call_id) or self._overdue.get(call_id, nobody)
         if not tenant or not signer.speaks_for(tenant):
             return False
         return not to or self._signers.get(to) is signer
@@ -207,17 +218,7 @@ class Carrier:
 def _signers(settings: Settings) -> Mapping[str, Signer]:
     found: dict[str, Signer] = {}
     for name, one in settings.queue.producers.items():
-        secret = os.environ.get(one.secret_env, "")
         where = f"queue.producers.{name}.secret_env"
-        if not secret:
-            raise SettingsInvalid(
-                [f"{where}: the environment variable {one.secret_env} is not set"]
-            )
-        if len(secret) < _LEAST_SECRET:
-            says = (
-                f"{where}: {one.secret_env} holds fewer than {_LEAST_SECRET} characters, which can "
-                "be guessed; make one by openssl rand -hex 32, and give it to that system, too"
-            )
-            raise SettingsInvalid([says])
+        secret = signing_secret(where, one.secret_env, os.environ)
         found[name] = Signer(secret.encode(), frozenset(one.tenants))
     return found

@@ -7,7 +7,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -39,15 +39,19 @@ class Results:
         *,
         outside: Answers,
         may_answer: MayAnswer,
+        overdue: MutableMapping[str, Any],
         heard: Callable[[], object],
     ) -> None:
-        """`outside`: whoever waits for what another system runs. `heard`: that calls have ended."""
+        """`outside`: whoever waits for what another system runs; `overdue`: the calls that somebody
+        has waited for in vain. `heard`: that calls have ended.
+        """
         self._connection = connection
         self._topic = topic
         self._seal = seal
         self._answers = answers
         self._outside = outside
         self._may_answer = may_answer
+        self._overdue = overdue
         self._heard = heard
         self._next: dict[Any, int] = {}
         self._listens = asyncio.Event()
@@ -108,21 +112,31 @@ class Results:
         """Anybody may be able to write to a topic: only what is signed is believed."""
         name = (one.key or b"").decode(errors="replace")
         answers, outside = self._answers, self._outside
-        if not one.value or not (answers.awaits(name) or outside.awaits(name)):
+        is_outside = outside.awaits(name) or name in self._overdue
+        if not one.value or not (answers.awaits(name) or is_outside):
             return
         if answers.awaits(name) and self._seal.is_ours(one.headers, one.value):
             result = _read(one.value, name)
             if result is not None and not result.cut:
                 answers.give(name, result.output)
             return
-        if not outside.awaits(name) or len(one.value) > MOST_BYTES:
+        if not is_outside or len(one.value) > MOST_BYTES:
             return
         try:
             signer = self._seal.signer(one.headers, one.value)
         except UnsignedError:
             return
         result = _read(one.value, name)
-        if result is not None and self._may_answer(name, signer):
+        if result is None or not self._may_answer(name, signer):
+            return
+        if self._overdue.pop(name, None) is not None:
+            _log.warning(
+                "call %s is answered (%s) after its time was over: nobody waits for it any more, "
+                "and what is on record stays",
+                name,
+                result.output.status,
+            )
+        else:
             outside.give(name, result.output)
 
 

@@ -4,52 +4,44 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
-import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.conn import create_conn
 from aiokafka.errors import (
-    AuthenticationFailedError,
-    AuthenticationMethodNotSupported,
     ClusterAuthorizationFailedError,
-    IllegalSaslStateError,
     InvalidReplicationFactorError,
     KafkaError,
-    SaslAuthenticationFailed,
     TopicAlreadyExistsError,
     TopicAuthorizationFailedError,
-    UnsupportedSaslMechanismError,
     for_code,
 )
 
 from toolgate.brokers.cluster import started
+from toolgate.brokers.knock import knock
 from toolgate.errors import SettingsInvalid
 from toolgate.settings.fleet import Fleet
 
 _MISSING = 3
-_STRANGER = (
-    AuthenticationFailedError,
-    AuthenticationMethodNotSupported,
-    IllegalSaslStateError,
-    SaslAuthenticationFailed,
-    UnsupportedSaslMechanismError,
-)
 
 
 class UnreachableError(Exception):
     """No broker answers: that can pass by itself."""
 
 
-async def check(connection: Mapping[str, Any], fleet: Fleet) -> Sequence[str]:
-    """What an operator should know. What cannot work is `SettingsInvalid`, with what to do."""
+async def check(
+    connection: Mapping[str, Any], fleet: Fleet, *, looks_only: bool = False
+) -> Sequence[str]:
+    """What an operator should know. What cannot work is `SettingsInvalid`, with what to do.
+
+    `looks_only`: what is missing is told, and not made.
+    """
     admin = AIOKafkaAdminClient(**connection)
     try:
         await started(admin)
-        return await _looked_at(admin, fleet)
+        return await _looked_at(admin, fleet, looks_only=looks_only)
     except (KafkaError, OSError, TimeoutError) as error:
-        await _knock(connection, fleet)
+        await knock(connection, fleet)
         where = ", ".join(fleet.brokers)
         raise UnreachableError(
             f"no broker answers at {where} ({type(error).__name__}): queued calls wait in the "
@@ -59,33 +51,9 @@ async def check(connection: Mapping[str, Any], fleet: Fleet) -> Sequence[str]:
         await admin.close()
 
 
-async def _knock(connection: Mapping[str, Any], fleet: Fleet) -> None:
-    """Why nobody opened: clients do not say. `SettingsInvalid` where waiting does not help."""
-    wanted = {name: value for name, value in connection.items() if name != "bootstrap_servers"}
-    for broker in fleet.brokers:
-        host, _, port = broker.rpartition(":")
-        try:
-            opened: Any = await create_conn(host.strip("[]"), int(port), **wanted)
-        except (ssl.SSLError, ssl.CertificateError) as error:
-            told = (
-                f"queue.ca_file: the certificate of {broker} is not trusted "
-                f"({type(error).__name__}); name who signed it, or write kafka:// where there is "
-                "no TLS"
-            )
-            raise SettingsInvalid([told]) from None
-        except _STRANGER as error:
-            told = (
-                f"queue.sasl: the brokers do not know us ({type(error).__name__}); look at the "
-                "mechanism, at the variables with name and password, and at kafka:// or "
-                "kafka+tls://"
-            )
-            raise SettingsInvalid([told]) from None
-        except (KafkaError, OSError, TimeoutError):
-            continue
-        opened.close()
-
-
-async def _looked_at(admin: AIOKafkaAdminClient, fleet: Fleet) -> Sequence[str]:
+async def _looked_at(
+    admin: AIOKafkaAdminClient, fleet: Fleet, *, looks_only: bool
+) -> Sequence[str]:
     names = (fleet.topics.requests, fleet.topics.results, fleet.topics.dead)
     if len(set(names)) < len(names):
         raise SettingsInvalid(["queue.topics: requests, results and dead are three topics"])
@@ -99,6 +67,16 @@ async def _looked_at(admin: AIOKafkaAdminClient, fleet: Fleet) -> Sequence[str]:
             missing.append(name)
         elif code and cast("Any", for_code(code)) is TopicAuthorizationFailedError:
             raise SettingsInvalid([_not_ours(name, "see")])
+    listed = ", ".join(map(repr, missing))
+    if missing and not fleet.topics.create:
+        told = (
+            f"queue.topics: the brokers have no topic {listed}, and queue.topics.create is off, so "
+            f"nobody makes it: make it with {fleet.topics.partitions} partitions, or switch "
+            "queue.topics.create on"
+        )
+        raise SettingsInvalid([told])
+    if missing and looks_only:
+        return [f"no topic {listed} yet: the next node or worker that starts makes it"]
     if missing:
         await _make(admin, missing, fleet)
     many = {name: len(found[name]["partitions"]) for name in names if name not in missing}
@@ -113,12 +91,6 @@ async def _looked_at(admin: AIOKafkaAdminClient, fleet: Fleet) -> Sequence[str]:
 
 async def _make(admin: AIOKafkaAdminClient, missing: Sequence[str], fleet: Fleet) -> None:
     topics = fleet.topics
-    if not topics.create:
-        told = (
-            f"queue.topics: the brokers have no topic {', '.join(map(repr, missing))}; make it, or "
-            "let it be made by queue.topics.create"
-        )
-        raise SettingsInvalid([told])
     wanted = [
         NewTopic(
             name,

@@ -25,19 +25,19 @@ _MOST_SKEW = 2.0
 
 
 async def around(
-    settings: Settings, *, is_new: bool, programs: Sequence[str] = ()
+    settings: Settings, *, is_new: bool, programs: Sequence[str] = (), builtin: Sequence[str] = ()
 ) -> list[Finding]:
     """`is_new`: the store is not made yet, so that nobody can ask it for the time. `programs`: who
-    runs in a sandbox.
+    runs in a sandbox. `builtin`: which of our own tools do.
     """
-    found = [_open_files(), _disk(settings), await _sandbox(settings, programs)]
+    found = [_open_files(), _disk(settings), await _sandbox(settings, programs, builtin)]
     if not is_new:
         found += await _store(settings)
     return [*found, *[one async for one in _addresses(settings)]]
 
 
-async def _sandbox(settings: Settings, programs: Sequence[str]) -> Finding:
-    """It is tried; to be without one is fine for who runs no programs."""
+async def _sandbox(settings: Settings, programs: Sequence[str], builtin: Sequence[str]) -> Finding:
+    """It is tried; to be without one is fine for who runs no programs of their own."""
     found = await chosen(settings.sandbox)
     if not found.refusal:
         return Finding("sandbox", True, f"{found.name}; it was tried, and holds")
@@ -46,6 +46,9 @@ async def _sandbox(settings: Settings, programs: Sequence[str]) -> Finding:
         return Finding("sandbox", False, f"{programs[0]}{more} cannot run. {found.refusal}")
     if settings.sandbox.kind != "auto":
         return Finding("sandbox", False, found.refusal)
+    if builtin:
+        told = f"none, so these built-in tools cannot run: {', '.join(builtin)}. {found.refusal}"
+        return Finding("sandbox", True, told)
     return Finding("sandbox", True, f"none, and nothing here needs one yet. {found.refusal}")
 
 

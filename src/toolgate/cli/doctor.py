@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import platform
 import sys
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +24,8 @@ from toolgate.cli.finding import Finding, of_engine, of_plugin, of_server, of_so
 from toolgate.cli.fleet import fleet
 from toolgate.cli.session import AGENT, TENANT, Config, Json, load, usage
 from toolgate.errors import CallRefused, ToolgateError
+from toolgate.furnishing import programs_among
+from toolgate.sandbox.choosing import chosen
 from toolgate.settings.settings import Settings, Store
 from toolgate.storage import store_state
 from toolgate.upstreams.review import SOURCE
@@ -107,12 +109,18 @@ async def _opened(settings: Settings, *, together: bool) -> list[Finding]:
         programs += [
             one.name for one in gate.catalog.current.specs.values() if one.provider == "shell"
         ]
-        beside = await around(settings, is_new=bool(store), programs=programs)
+        snapshot = gate.catalog.current
+        ours = programs_among(
+            one for name, one in snapshot.specs.items() if name not in snapshot.unusable
+        )
+        beside = await around(settings, is_new=bool(store), programs=programs, builtin=ours)
+        # It was tried by now.
+        waiting = ours if (await chosen(settings.sandbox)).refusal else []
         return [
             Finding("store", True, store or f"up to date; {tenants}"),
             *map(_failed, problems),
             # What stands in for a part that cannot be read is none of the operator's.
-            *[finding async for finding in _tools(gate) if "catalog" not in broken],
+            *[finding async for finding in _tools(gate, waiting) if "catalog" not in broken],
             *map(of_plugin, gate.plugins.rows()),
             *map(of_server, servers),
             *[finding async for finding in _engines(gate, settings) if finding.part not in broken],
@@ -134,19 +142,24 @@ async def _engines(gate: Toolgate, settings: Settings) -> AsyncGenerator[Finding
         yield found
 
 
-async def _tools(gate: Toolgate) -> AsyncGenerator[Finding]:
-    """Where they come from, and whether they run: one of one's own has to; a built-in may wait."""
+async def _tools(gate: Toolgate, waiting: Collection[str]) -> AsyncGenerator[Finding]:
+    """Where they come from, and whether they run: one of one's own has to; a built-in may wait.
+
+    `waiting`: those that wait for a sandbox.
+    """
     apart = (SOURCE, PLUGIN)
     own_sources = [one for one in gate.catalog.health() if not one.source.startswith(apart)]
     for found in of_sources(map(msgspec.structs.asdict, own_sources)):
         yield found
     snapshot = gate.catalog.current
     own = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind in _OWN]
-    ready = len(snapshot.specs) - len(snapshot.unusable)
+    ready = len(snapshot.specs) - len(snapshot.unusable) - len(waiting)
     told = f"{ready:,} can run"
     apart = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind == "plugin"]
     if missing := len(snapshot.unusable) - len(own) - len(apart):
         told += f", {show.count(missing, 'built-in')} not part of this version"
+    if waiting:
+        told += f", {show.count(len(waiting), 'built-in')} without a sandbox"
     yield Finding("tools", True, told)
     for name in own[:_MOST_NAMED]:
         explained = await gate.explain(name, caller=Caller(tenant=TENANT, agent=AGENT))

@@ -3,7 +3,7 @@
 from toolgate import clock, queueing
 from toolgate.bootstrap import Toolgate
 from toolgate.cli.finding import Finding
-from toolgate.errors import StoreError, ToolgateError
+from toolgate.errors import SettingsInvalid, StoreError, ToolgateError
 from toolgate.settings.settings import Settings
 from toolgate.storage import places
 
@@ -51,6 +51,8 @@ async def _broker(settings: Settings) -> Finding:
         return Finding("broker", True, "none: workers take queued calls from the store")
     try:
         told = await queueing.examined(settings)
+    except SettingsInvalid as error:
+        return Finding("broker", False, "; ".join(map(str, error.problems)))
     except ToolgateError as error:
         return Finding("broker", False, error.message)
     return Finding("broker", not told, "; ".join(told) or "answers, and has every topic")
@@ -66,5 +68,5 @@ async def _queue(gate: Toolgate) -> Finding:
     if waits_s > _LONG_S:
         says += f", one that no worker holds for {waits_s:,.0f} s: is a worker there?"
     if depth.dead:
-        says += f", {depth.dead:,} dead: toolgate queue dead"
+        says += f", {depth.dead:,} dead: toolgate queue dead, then retry or discard"
     return Finding("queue", waits_s <= _LONG_S and not depth.dead, says)

@@ -1,4 +1,4 @@
-"""Two questions that a worker answers over HTTP, for probes: whether it is alive, and ready."""
+"""What a worker answers over HTTP: whether it is alive, and ready; on this machine, its numbers."""
 
 import asyncio
 import contextlib
@@ -10,13 +10,16 @@ from typing import NamedTuple, Self
 from toolgate.cli.listen import listen
 from toolgate.cli.session import usage
 from toolgate.runtime import Runtime
-from toolgate.server.health import alive, ready
+from toolgate.server.health import alive, metrics, ready
+from toolgate.server.host import is_loopback
 from toolgate.server.reply import Reply
 
 _PATHS: Mapping[bytes, Callable[[Runtime], Awaitable[Reply]]] = {
     b"/healthz": alive,
     b"/readyz": ready,
 }
+# They tell of every tenant, and no key is asked for here.
+_HERE = {b"/metrics": metrics}
 _SECONDS = 5.0
 _MOST_BYTES = 8_192
 
@@ -42,6 +45,7 @@ class Health:
     def __init__(self, gate: Runtime, where: Place) -> None:
         self._gate = gate
         self._where = where
+        self._paths = {**_PATHS, **_HERE} if is_loopback(where.host) else _PATHS
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
@@ -66,7 +70,7 @@ class Health:
                 status = HTTPStatus(reply.status)
                 writer.write(
                     f"HTTP/1.1 {status.value} {status.phrase}\r\n"
-                    "Content-Type: application/json\r\nConnection: close\r\n"
+                    f"Content-Type: {reply.kind.decode()}\r\nConnection: close\r\n"
                     f"Content-Length: {len(reply.body)}\r\n\r\n".encode()
                     + reply.body
                 )
@@ -75,7 +79,7 @@ class Health:
 
     async def _reply(self, head: bytes) -> Reply:
         method, path, *_ = (*head.split(b" ", 2), b"", b"")
-        asked = _PATHS.get(path.partition(b"?")[0])
+        asked = self._paths.get(path.partition(b"?")[0])
         if asked is None or method != b"GET":
             return Reply(404, b"{}")
         return await asked(self._gate)

@@ -71,7 +71,6 @@ def listen(host: str, port: int) -> socket.socket:
         kind = AddressNotHere if unknown_host else _KINDS.get(error.errno, CannotListen)
         told = f"Cannot listen on {host}:{port} ({error.strerror}). {kind.advice}"
         raise kind(told) from None
-    listening.set_inheritable(True)
     return listening
 
 

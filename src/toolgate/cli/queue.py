@@ -10,9 +10,10 @@ from toolgate.cli import show
 from toolgate.cli.administer import administer
 from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import login
-from toolgate.cli.session import TENANT, Config, Json, Tenant
+from toolgate.cli.session import TENANT, Config, Json, Tenant, usage
 from toolgate.errors import CallNotFound
 from toolgate.executor.aftercare import shown
+from toolgate.queue.queue import is_call
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -83,6 +84,9 @@ def dead(
             ],
         )
         show.line("To try one again: toolgate queue retry CALL --tenant NAME --why REASON")
+        show.line("To give one up: toolgate queue discard CALL --tenant NAME --why REASON")
+        if any(not row["tenant"] for row in rows):
+            show.line("What nobody could read: toolgate queue discard --unreadable --why REASON")
 
 
 @app.command()
@@ -110,6 +114,49 @@ def retry(
         show.as_json(row)
     else:
         show.line(f"{call_id} waits for a worker again.")
+
+
+@app.command()
+def discard(
+    why: Annotated[str, typer.Option("--why", help="The reason, for the audit.")],
+    call_id: Annotated[
+        str, typer.Argument(metavar="[CALL]", help="The id, as `toolgate queue dead` lists it.")
+    ] = "",
+    unreadable: Annotated[
+        bool, typer.Option("--unreadable", help="All messages that nobody could read.")
+    ] = False,
+    config: Config = None,
+    url: Url = "",
+    key_file: KeyFile = None,
+    tenant: Tenant = TENANT,
+    json: Json = False,
+) -> None:
+    """Give up what is dead: it stays undone, and is listed no more."""
+    if bool(call_id) is unreadable:
+        raise usage("Name one: CALL, or --unreadable for all that nobody could read.", json=json)
+    # A message that is no call is known by where it lay, and is no tenant's.
+    whose = tenant if is_call(call_id) else ""
+
+    async def work(gate: Toolgate) -> dict[str, Any]:
+        dead = gate.queue.dead
+        if unreadable:
+            return {"discarded": await dead.discard_unreadable(who=login(), why=why)}
+        if not await dead.discard(whose, call_id, who=login(), why=why):
+            raise CallNotFound(call_id, "dead call", shown.NOT_DEAD)
+        return {"discarded": 1}
+
+    async def far(server: Server) -> dict[str, Any]:
+        if unreadable:
+            return await server.post("queue/discard", why=why)
+        return await server.post("queue", call_id, "discard", tenant=whose, why=why)
+
+    row = administer(Place(config, url, key_file), work, far, json=json)
+    if json:
+        show.as_json(row)
+    elif unreadable:
+        show.line(f"{row['discarded']:,} messages that nobody could read are discarded.")
+    else:
+        show.line(f"{call_id} is discarded.")
 
 
 def _tell_oldest(oldest_ns: int | None, unheld_ns: int | None) -> None:

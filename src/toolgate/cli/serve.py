@@ -56,6 +56,8 @@ def serve(
             listening = listen(settings.server.host, chosen)
         else:
             listening = socket.socket(fileno=inherit)
+            # Given to this process, and to none that it starts: whoever has it can take requests.
+            listening.set_inheritable(False)
         if reload:
             raise typer.Exit(Reloading(config, listening, json=json).run())
         birth = Birth(ready, is_again=again)
@@ -156,3 +158,5 @@ async def _serve(settings: Settings, listening: socket.socket, birth: Birth, *, 
             # Their callers are told, too: nobody knows how far they got.
             await gate.finish(0)
             raise typer.Exit(1)
+    if gate.queue.left():
+        raise typer.Exit(1)

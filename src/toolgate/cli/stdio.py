@@ -11,14 +11,14 @@ from toolgate.bootstrap import Toolgate
 from toolgate.call import Caller
 from toolgate.cli import log
 from toolgate.cli.given import standard_input
-from toolgate.cli.session import AGENT, TENANT, Agent, Config, Tenant, ending, load
+from toolgate.cli.session import AGENT, TENANT, Agent, Config, Json, Tenant, ending, load
 from toolgate.errors import InvalidRequest, Unauthenticated
 from toolgate.server.auth import Door, caller_of
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.lines import MOST, Lines
 from toolgate.server.rights import Right, may, not_for
 from toolgate.settings.settings import Settings
-from toolgate.tenancy.first import first_keys
+from toolgate.tenancy.first import first_agent
 from toolgate.tenancy.keys import Key, Role
 
 KEY = "TOOLGATE_KEY"
@@ -31,13 +31,14 @@ def stdio(
     tenant: Tenant = TENANT,
     agent: Agent = AGENT,
     user: Annotated[str, typer.Option("--user", help="The user that the agent acts for.")] = "",
+    json: Json = False,
 ) -> None:
     """Serve MCP on standard input and output.
 
     With a key in TOOLGATE_KEY, for whom the key stands for; else for the tenant and agent named.
     """
     handler = log.to_stderr()
-    with ending(json=False):
+    with ending(json=json):
         settings = load(config)
         log.follow(handler, settings.telemetry)
         asyncio.run(_serve(settings, Caller(tenant=tenant, agent=agent, user=user)))
@@ -47,7 +48,7 @@ async def _serve(settings: Settings, caller: Caller) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(log.unhandled)
     async with Toolgate.open(settings) as gate:
-        await first_keys(gate.tenancy)
+        await first_agent(gate.tenancy)
         key, caller = await _who(gate, caller)
         answering = Answering(
             gate,

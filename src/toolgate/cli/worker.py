@@ -27,7 +27,8 @@ def worker(
         typer.Option(
             "--health",
             metavar="HOST:PORT",
-            help="Answer /healthz and /readyz here; not at all where it is left out.",
+            help="Answer /healthz, /readyz and, on loopback, /metrics here; not at all where it is "
+            "left out.",
         ),
     ] = "",
     json: Json = False,
@@ -66,6 +67,8 @@ async def _work(settings: Settings, health: str, *, json: bool) -> None:
         gc.freeze()
         _greet(settings, json=json)
         await told.wait()
+    if gate.queue.left():
+        raise typer.Exit(1)
 
 
 def _end(told: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:

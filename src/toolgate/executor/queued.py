@@ -139,6 +139,8 @@ class Queued(Extension):
                 return lost
             crash_here("CP15")
             self._woken()
+            if call.asked.line is not None:
+                call.asked.line.queued(call.id)
             left = (call.until_ns - clock.monotonic_ns() - _MARGIN_NS) / 1e9
             if left > 0:
                 # A wait that ends does not take the answer with it.

@@ -3,6 +3,7 @@
 import os
 
 from toolgate import clock
+from toolgate.ledger.entry import Entry
 
 
 class Owner:
@@ -19,6 +20,14 @@ class Owner:
         self.lease_ns = round(lease * 1e9)
         self.ttl_ns = round(ttl * 1e9)
         self.running = Running(self.lease_ns)
+
+    def is_at(self, entry: Entry) -> bool:
+        """Whether it runs here, under a fence of ours: late with a word, but not lost."""
+        return entry.owner == self.name and entry.call_id in self.running
+
+    def time_for(self, entry: Entry, now_ns: int) -> int:
+        """The moment to judge an entry by: what runs here has its lease, also where it is over."""
+        return min(now_ns, (entry.lease_ns or now_ns) - 1) if self.is_at(entry) else now_ns
 
 
 class Running(dict[str, int]):

@@ -44,8 +44,8 @@ class Outlet(Protocol):
         """Whether it has arrived at the broker; `to` may answer it, or who knows its tenant."""
         ...
 
-    def forget(self, call_id: str) -> None:
-        """Nobody waits for its answer any more."""
+    def forget(self, call_id: str, *, answered: bool) -> None:
+        """Nobody waits for its answer any more; one that still comes is told as too late."""
         ...
 
 
@@ -93,7 +93,7 @@ class QueueProvider:
                     )
                 return _data(spec, await answer)
             finally:
-                outlet.forget(call.id)
+                outlet.forget(call.id, answered=answer.done() and not answer.cancelled())
 
 
 def _data(spec: ToolSpec, output: Output) -> Any:

@@ -20,6 +20,11 @@ class Stage(StrEnum):
 OPEN = frozenset({Stage.WAITING, Stage.SENT, Stage.TAKEN})
 
 
+def is_call(call_id: str) -> bool:
+    """Whether it names a call: one of a message that is none says where that lay."""
+    return "/" not in call_id
+
+
 class Item(msgspec.Struct, frozen=True, kw_only=True):
     """A call that is put into the queue. `scope` says whose it is, `order` what it waits behind."""
 
@@ -79,16 +84,23 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 class Depth(msgspec.Struct, frozen=True, kw_only=True):
     """How much there is to do.
 
+    `lapsed`: how many of the taken ones are with a worker that has not been heard of for its lease.
     `oldest_ns`: since when the first one that is not over is queued. `unheld_ns`: the same of those
-    that no worker holds; also one whose worker has not been heard of for its lease.
+    that no worker holds, which those that lapsed are of.
     """
 
     waiting: int
     sent: int
     taken: int
     dead: int
+    lapsed: int = 0
     oldest_ns: int = 0
     unheld_ns: int = 0
+
+    @property
+    def unheld(self) -> int:
+        """How many no worker holds."""
+        return self.waiting + self.sent + self.lapsed
 
 
 class Dead(Protocol):
@@ -100,6 +112,16 @@ class Dead(Protocol):
 
     async def again(self, tenant: str, call_id: str, *, who: str, why: str) -> bool:
         """It is due once more, as if for the first time; whether it was dead, and is a call."""
+        ...
+
+    async def discard(self, tenant: str, call_id: str, *, who: str, why: str) -> bool:
+        """It is dead no more, and stays undone; whether it was. Who asks for it is told what they
+        were told before. Of no tenant is a message that nobody could read.
+        """
+        ...
+
+    async def discard_unreadable(self, *, who: str, why: str) -> int:
+        """The same of all messages that nobody could read; how many that were."""
         ...
 
 
@@ -158,3 +180,5 @@ class Queues(NamedTuple):
     dead: Dead
     # Why the broker does not carry them, or nothing; `None` where the store carries them itself.
     broker: Callable[[], str] | None = None
+    # How many calls this process had taken and did not bring to their end, once it is closed.
+    left: Callable[[], int] = lambda: 0

@@ -37,6 +37,12 @@ _ADVICE = {
 TRIED: dict[tuple[str, str, str], Kind | str] = {}
 
 
+class NoSandbox(ProviderUnavailable):
+    """None holds here; nothing ran. A moment later there is none either."""
+
+    retryable = False
+
+
 class Refusing:
     """No sandbox holds here: nothing runs, and whoever asks is told why."""
 
@@ -50,10 +56,10 @@ class Refusing:
     async def run(
         self, argv: Sequence[str], policy: Policy, *, stdin: bytes = b"", folder: str = ""
     ) -> Finished:
-        raise ProviderUnavailable(self.refusal)
+        raise NoSandbox(self.refusal)
 
     async def start(self, argv: Sequence[str], policy: Policy, *, folder: str = "") -> Running:
-        raise ProviderUnavailable(self.refusal)
+        raise NoSandbox(self.refusal)
 
 
 async def chosen(

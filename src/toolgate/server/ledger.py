@@ -18,6 +18,7 @@ from toolgate.server.cursor import made, opened
 from toolgate.server.envelope import read_envelope
 from toolgate.server.hangup import listening
 from toolgate.server.request import Request
+from toolgate.server.waiting import waiting
 
 _MOST = 500
 # What another node does to a call is seen after so long.
@@ -48,7 +49,8 @@ async def show_call(request: Request) -> dict[str, Any]:
     wait_s = _wait(request)
     call = await _own(request, call_id)
     if call.is_open and wait_s:
-        call = await _ended(request, call, wait_s)
+        with waiting(request.gate).one(request.key.id):
+            call = await _ended(request, call, wait_s)
     return call.shown()
 
 

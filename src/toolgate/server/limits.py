@@ -8,12 +8,14 @@ from asyncio import TimerHandle, Transport
 from collections.abc import Iterator
 from contextlib import suppress
 
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
     RequestResponseCycle,
 )
 
+from toolgate.server.crowded import CROWDED
 from toolgate.server.problems import wire_problem
 from toolgate.server.whole import EXTENSION, Whole
 
@@ -55,13 +57,16 @@ class LimitedProtocol(HttpToolsProtocol):
     _is_hurried = False
     # What is answered while others wait behind it: uvicorn knows only the last of them.
     _first: RequestResponseCycle | None = None
+    # How many there may be at once; uvicorn's own words for it are no problem of ours.
+    _most: int | None = None
     arrival = 0
 
     def connection_made(self, transport: Transport) -> None:
         """A connection that never says anything is not kept either."""
         super().connection_made(transport)
         self.arrival = next(_arrivals)
-        if self.limit_concurrency and len(self.connections) >= self.limit_concurrency:
+        self._most, self.limit_concurrency = self.limit_concurrency, None
+        if self._most and len(self.connections) >= self._most:
             self._make_room()
         self._allowed = HEADER_SECONDS
         self._watch()
@@ -83,7 +88,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Feed the parser, and stop when a header has no end."""
         for piece in (data,) if len(data) <= _PIECE else _pieces(data):
             self._unfinished += len(piece)
-            super().data_received(piece)
+            self._feed(piece)
             if self.transport.is_closing():
                 return
             if self._unfinished > MAX_HEADER_BYTES:
@@ -104,16 +109,20 @@ class LimitedProtocol(HttpToolsProtocol):
         # A whole URL names a host that nothing here would compare with ours.
         if not self.url.startswith(b"/"):
             raise ValueError("the target is not a path")
+        if self.parser.should_upgrade():
+            # It offers nothing: it wants to be connected with somebody else.
+            if self.parser.get_method() == b"CONNECT":
+                raise ValueError("this is no proxy")
+            return
         self._unfinished = 0
         self._allowed = BODY_SECONDS
-        most = self.limit_concurrency
-        if self.url.startswith(_HEALTH) and self.url.partition(b"?")[0] in _HEALTH:
-            self.limit_concurrency = None
-        before = self.cycle
+        app, before = self.app, self.cycle
+        if self._is_crowded() and self.url.partition(b"?")[0] not in _HEALTH:
+            self.app = CROWDED
         super().on_headers_complete()
+        self.app = app
         if len(self.pipeline) == 1:
             self._first = before
-        self.limit_concurrency = most
         # What comes behind a body is nobody's: who asks was decided by what came before it.
         self.headers = []
         self.scope["extensions"] = {EXTENSION: Whole(self.cycle)}  # pyright: ignore[reportGeneralTypeIssues]
@@ -127,6 +136,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """A request's last byte."""
+        if self.parser.should_upgrade():
+            return
         self._unfinished = 0
         self._allowed = 0.0
         super().on_message_complete()
@@ -191,19 +202,52 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.get_write_buffer_size():
             self._distrust()
 
-    def is_silent(self) -> bool:
-        """Whether nothing of what it asked is to be answered."""
-        return not self.cycle or self.cycle.response_complete
+    def dismiss(self) -> None:
+        """Close it; who was about to ask for something is told."""
+        if self._is_sending() and not self.cycle.response_started:
+            self._refuse("request_timeout")
+        else:
+            self.part()
 
-    def silence(self) -> tuple[bool, float, int]:
+    def is_silent(self) -> bool:
+        """Whether nothing that it asked waits for its answer; half a request asks nothing yet."""
+        return not self._is_answering()
+
+    def silence(self) -> tuple[int, float, int]:
         """The least of many is the longest; a loop's clock has no parts of a millisecond."""
-        return bool(self.cycle), self._idle_since, self.arrival
+        return bool(self.cycle) + self._is_sending(), self._idle_since, self.arrival
+
+    def _feed(self, piece: bytes) -> None:
+        """An offer to go on in another protocol is not taken, and the request stands.
+
+        The parser reads nothing behind one: another goes on, as if it had not been made.
+        """
+        try:
+            while True:
+                try:
+                    self.parser.feed_data(piece)
+                except HttpParserUpgrade as offer:
+                    piece = self._without_offer() + piece[offer.args[0] :]
+                    self.parser = HttpRequestParser(self)
+                    # As uvicorn has it: what comes behind the last request takes it nothing away.
+                    self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+                else:
+                    return
+        except HttpParserError:
+            self.send_400_response("")
+
+    def _without_offer(self) -> bytes:
+        """The head of the request that was read last, as it would have been sent without."""
+        version = self.parser.get_http_version().encode()
+        lines = [b"%b %b HTTP/%b\r\n" % (self.parser.get_method(), self.url, version)]
+        lines += [b"%b: %b\r\n" % one for one in self.headers if one[0] != b"upgrade"]
+        return b"".join((*lines, b"\r\n"))
 
     def _make_room(self) -> None:
         """Whoever has asked for nothing yet goes before whoever wants to, the longest silent first.
 
-        Then whoever has their answer. Connections cost nothing; many that say nothing would keep
-        everybody else out.
+        Then whoever has their answer, then who has sent half of what they ask. Connections cost
+        nothing; many that say nothing would keep everybody else out.
         """
         silent = [one for one in self.connections if isinstance(one, LimitedProtocol)]
         silent = [one for one in silent if one is not self and one.is_silent()]
@@ -211,7 +255,7 @@ class LimitedProtocol(HttpToolsProtocol):
             oldest = min(silent, key=LimitedProtocol.silence)
             # At once: the system tells of its end only later.
             self.connections.discard(oldest)
-            oldest.part()
+            oldest.dismiss()
 
     def _leave(self) -> None:
         if not self._is_answering():
@@ -278,6 +322,10 @@ class LimitedProtocol(HttpToolsProtocol):
             self._idle = self.loop.call_later(left, self._look)
         else:
             self.part()
+
+    def _is_crowded(self) -> bool:
+        most = self._most
+        return most is not None and (len(self.connections) >= most or len(self.tasks) >= most)
 
     def _is_sending(self) -> bool:
         return bool(self.cycle) and not self.cycle.response_complete and self.cycle.more_body

@@ -1,7 +1,8 @@
 """`POST /v1/call` with `Accept: text/event-stream`: a call that is told of while it runs.
 
-Events: `piece` (what a streaming tool yields), `progress` and `log` (what a tool says on its way),
-`lost` (how many of those were not read in time), and last `output`, or `problem`.
+Events: `queued` (a worker will run it, and the id to ask for it by), `piece` (what a streaming tool
+yields), `progress` and `log` (what a tool says on its way), `lost` (how many of those were not read
+in time), and last `output`, or `problem`.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ from toolgate.tenancy.keys import not_valid
 
 # The whole result comes at the end; what is told before is a help, not a promise.
 _MOST_HELD = 1_000
+_MOST_BYTES = 1_000_000
 Ended = Callable[[Output], bytes]
 Told = Callable[[BaseException], Reply]
 
@@ -31,6 +33,7 @@ class Line:
 
     def __init__(self) -> None:
         self._held: deque[bytes] = deque()
+        self._bytes = 0
         self._lost = 0
         self._news = asyncio.Event()
 
@@ -61,6 +64,10 @@ class Line:
         """Something worth knowing on the way."""
         self._put("log", {"level": level, "message": message})
 
+    def queued(self, call_id: str) -> None:
+        """A worker will run it."""
+        self._put("queued", {"call_id": call_id})
+
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Any]:
         """Nobody answers here."""
         raise ToolError(
@@ -69,13 +76,16 @@ class Line:
         )
 
     def _put(self, name: str, data: Any) -> None:
-        if len(self._held) >= _MOST_HELD:
-            self._held.popleft()
-            self._lost += 1
         # As JSON at once: a tool may change what it has handed over.
         try:
-            self._held.append(event(name, data))
+            told = event(name, data)
         except TypeError:
+            self._lost += 1
+        else:
+            self._held.append(told)
+            self._bytes += len(told)
+        while len(self._held) > 1 and (len(self._held) > _MOST_HELD or self._bytes > _MOST_BYTES):
+            self._bytes -= len(self._held.popleft())
             self._lost += 1
         self._news.set()
 
@@ -86,6 +96,7 @@ class Line:
         head = event("lost", {"lost": lost}) if lost else b""
         pieces = b"".join(self._held)
         self._held.clear()
+        self._bytes = 0
         return head + pieces
 
     async def news(self) -> None:

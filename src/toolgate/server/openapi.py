@@ -22,7 +22,14 @@ _BY_CODE: Mapping[str, int] = {
 } | {code: status for code, (status, _sentence) in WIRE.items()}
 # What any address can say, with a key or without.
 _ALWAYS = (ToolgateError.code, "misdirected_request")
-_KEYED = ("unauthenticated", "insufficient_scope", "permission_denied", "invalid_request")
+# What any that needs a key can.
+_KEYED = (
+    "unauthenticated",
+    "insufficient_scope",
+    "permission_denied",
+    "invalid_request",
+    "overloaded",
+)
 _ABOUT = (
     "A catalog says what exists, a gate says what is allowed, an executor does it once, and a "
     "ledger remembers it. Errors are RFC 9457 problems with a stable `code`."
@@ -206,7 +213,7 @@ def _problem(status: int, codes: list[str], schemas: Schemas) -> dict[str, Any]:
     }
     if status == 401:
         told["headers"] = {"WWW-Authenticate": {"required": True, "schema": {"type": "string"}}}
-    if status == 429:
+    if status in {429, 503}:
         told["headers"] = {"Retry-After": {"schema": {"type": "integer", "minimum": 1}}}
     return told
 

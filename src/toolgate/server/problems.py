@@ -49,7 +49,6 @@ STATUS: Mapping[type[ToolgateError], int] = {
     errors.CallFailed: 500,
     errors.ExecutionFailed: 500,
     errors.ToolError: 500,
-    errors.InputNeeded: 500,
     errors.CannotAsk: 500,
     errors.InputNeeded: 422,
     errors.TimedOut: 504,

@@ -187,7 +187,7 @@ _CALLS = (
         roles=_CALLERS,
         query=fields.Waiting,
         gives=answers.WholeCall,
-        codes=("call_not_found", "store_unavailable"),
+        codes=("call_not_found", "rate_limited", "store_unavailable"),
     ),
     Route(
         "GET",

@@ -123,6 +123,38 @@ class Sandbox(Part):
     )
 
 
+class McpOAuth(Part):
+    """Tokens for a server that wants them: the client credentials grant, without a person."""
+
+    client_id: str = Field(
+        default="", description="Who we are where tokens are given; without one: off."
+    )
+    secret: str = Field(
+        default="",
+        description="The name of a secret of `[providers.http.secrets]`. Its hosts are those of "
+        "the server and of whoever gives tokens: it goes to no other.",
+    )
+    token_url: Annotated[str, AfterValidator(http_url)] = Field(
+        default="", description="Where tokens are given; empty: where the server says."
+    )
+    scope: str = Field(
+        default="", description="What to ask for; empty: what the server says it needs."
+    )
+    audience: str = Field(default="", description="Whom tokens are for, where that is asked for.")
+    client_auth: Literal["", "basic", "body"] = Field(
+        default="",
+        description="Where the id and the secret stand; empty: as whoever gives tokens says.",
+    )
+
+    @model_validator(mode="after")
+    def _says_who(self) -> Self:
+        if (self.client_id == "") != (self.secret == "") or (
+            not self.client_id and self.model_fields_set
+        ):
+            raise ValueError("client_id and secret say who we are, and both are needed")
+        return self
+
+
 class McpServer(Part):
     """A server whose tools are offered here."""
 
@@ -145,6 +177,7 @@ class McpServer(Part):
         default_factory=dict,
         description="Headers it is sent, each by the name of the variable that holds its value.",
     )
+    oauth: McpOAuth = Field(default=McpOAuth.model_construct())
     timeout: Seconds = Field(
         default=30, gt=0, le=86_400, strict=False, description="Seconds a call may take."
     )
@@ -199,6 +232,16 @@ class McpServer(Part):
     def _is_one_of_both(self) -> Self:
         if bool(self.command) == bool(self.url):
             raise ValueError("a server has a command or a url, and not both")
+        return self
+
+    @model_validator(mode="after")
+    def _shows_who_asks_in_one_way(self) -> Self:
+        if not self.oauth.client_id:
+            return self
+        if not self.url:
+            raise ValueError("oauth is for a server by its url; a program has secrets_env")
+        if any(name.lower() == "authorization" for name in self.headers_env):
+            raise ValueError("oauth sends Authorization itself; take it out of headers_env")
         return self
 
 

@@ -15,11 +15,15 @@ from toolgate.ledger.owner import Owner
 from toolgate.store.database import HOUSE, Database
 from toolgate.store.moment import now_ns
 from toolgate.store.records import budget_leases, budget_usage
+from toolgate.store.records import tool_execution_log as log
+from toolgate.store.rows import charges_of
 from toolgate.store.upsert import upsert
 
 _BEHIND = "+"
 # No call takes longer than a day, so nobody charges a lease that ended before.
 _KEEP_NS = 25 * 3_600 * 1_000_000_000
+# But whoever settles an unknown call, however late, gives back what it cost; so many are looked at.
+_MOST_UNKNOWN = 5_000
 _AT_ONCE = 500
 # Many amounts that fit a whole number make a sum that does not: SQLite refuses it. Two sums do fit,
 # of the high digits and of the low.
@@ -90,7 +94,10 @@ class TableBudgets:
         def work(connection: Connection) -> int:
             old = (
                 sa.select(_lease.id)
-                .where(_lease.lease_ns < now_ns(connection) - _KEEP_NS)
+                .where(
+                    _lease.lease_ns < now_ns(connection) - _KEEP_NS,
+                    _lease.id.not_in(sorted(_of_unknown(connection))),
+                )
                 .order_by(_lease.id)
                 .limit(_AT_ONCE)
                 .with_for_update(skip_locked=True)
@@ -147,6 +154,18 @@ def charge(connection: Connection, charges: Sequence[tuple[str, int]]) -> None:
             .where(_lease.id == lease)
             .values(spent=_added(_lease.spent, amount))
         )
+
+
+def _of_unknown(connection: Connection) -> set[str]:
+    """The leases that calls were charged to whose end nobody knows, the latest of those first."""
+    charged = connection.execute(
+        sa.select(log.c.charges)
+        # In the words of the index.
+        .where(sa.text("state = 'unknown'"), log.c.charges != "")
+        .order_by(log.c.ended_ns.desc())
+        .limit(_MOST_UNKNOWN)
+    ).scalars()
+    return {lease for text in charged for lease, _amount in charges_of(text)}
 
 
 def _row(

@@ -82,7 +82,7 @@ def _claimed(connection: Connection, entry: Entry, terms: Terms) -> Begun | None
         begun = submitted(
             found,
             entry,
-            now_ns=now,
+            now_ns=terms.owner.time_for(found, now),
             lease_ns=now + terms.owner.lease_ns,
             owner=terms.owner.name,
             may_start=terms.may_start,

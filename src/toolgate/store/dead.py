@@ -1,5 +1,6 @@
-"""Queued calls that no worker could run: to be looked at, and to be tried again."""
+"""Queued calls that no worker could run: to be looked at, tried again, or discarded."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +12,20 @@ from toolgate.store import audit
 from toolgate.store.database import HOUSE, Database
 from toolgate.store.moment import now_ns
 from toolgate.store.queue import KEPT, kept
-from toolgate.store.records import queue
+from toolgate.store.records import DEAD, queue
 from toolgate.store.text import storable
+
+_log = logging.getLogger("toolgate.queue")
+# So many at a time that nobody waits long for the writer in between.
+_AT_ONCE = 1_000
+# It is over, and its row stays: what a broker brings again must find it. What was told of a call is
+# told on; what was none has nobody who waits for it.
+_DISCARD = queue.update().values(
+    state="done",
+    message=b"",
+    told=sa.case((queue.c.output == b"", 1), else_=queue.c.told),
+)
+_UNREADABLE = sa.and_(queue.c.tenant_id == "", sa.text(f"queue.{DEAD}"))
 
 
 class TableDead:
@@ -24,7 +37,7 @@ class TableDead:
 
     async def page(self, tenant: str, *, before: str = "", most: int = 50) -> Sequence[Kept]:
         """The newest first; of all tenants where none is named."""
-        which = [queue.c.state == "dead"]
+        which: list[sa.ColumnElement[bool] | sa.TextClause] = [sa.text(f"queue.{DEAD}")]
         if tenant:
             which.append(queue.c.tenant_id == storable(tenant))
         if before:
@@ -69,6 +82,62 @@ class TableDead:
             return True
 
         return await self._database.write(work, tenant=tenant)
+
+    async def discard(self, tenant: str, call_id: str, *, who: str, why: str) -> bool:
+        """The audit says who did not want it any more."""
+        which = sa.and_(
+            queue.c.call_id == storable(call_id),
+            queue.c.tenant_id == storable(tenant),
+            queue.c.state == "dead",
+        )
+
+        def work(connection: Connection) -> bool:
+            found = connection.execute(sa.select(queue).where(which).with_for_update()).all()
+            if not found:
+                return False
+            connection.execute(_DISCARD.where(queue.c.id == found[0].id))
+            audit.note(
+                connection,
+                kept(found[0]),
+                now_ns(connection),
+                change="queue_discarded",
+                details={"was": found[0].why},
+                who=who,
+                why=why,
+            )
+            return True
+
+        is_done = await self._database.write(work, tenant=tenant or HOUSE)
+        if is_done:
+            _log.warning("%s is discarded by %s: %s", call_id, who, why)
+        return is_done
+
+    async def discard_unreadable(self, *, who: str, why: str) -> int:
+        """Some at a time, each time with a record of its own."""
+
+        def work(connection: Connection) -> int:
+            some = sa.select(queue).where(_UNREADABLE).order_by(queue.c.id).limit(_AT_ONCE)
+            found = connection.execute(some.with_for_update()).all()
+            if not found:
+                return 0
+            connection.execute(_DISCARD.where(queue.c.id.in_([row.id for row in found])))
+            audit.note(
+                connection,
+                kept(found[0]),
+                now_ns(connection),
+                change="queue_discarded",
+                details={"unreadable": str(len(found)), "last": found[-1].call_id},
+                who=who,
+                why=why,
+            )
+            return len(found)
+
+        total = 0
+        while found := await self._database.write(work, tenant=HOUSE):
+            total += found
+        if total:
+            _log.warning("%d unreadable messages are discarded by %s: %s", total, who, why)
+        return total
 
 
 def _anew(row: Any, now: int, expires_ns: int) -> dict[str, Any]:

@@ -6,30 +6,31 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolgate.store.records import RUNS_IN_ORDER, WAITS, queue
+from toolgate.store.depth import held_by_tenant
+from toolgate.store.records import OPEN_IN_ORDER, RUNS_IN_ORDER, WAITS, queue
 
 # Of so many tenants some are looked for at a time; the others come next.
 _MOST_TENANTS = 32
 # Locks by an order's name are of this kind, and of no other.
 _ORDERS = 704_651
-_earlier = queue.alias()
+_earlier = queue.alias("earlier")
 _running = queue.alias("running")
 # Of those that share an order, none before it is still open, and none runs: on PostgreSQL, numbers
 # are given before rows come to light, so that one behind it may have been taken first.
 is_first = sa.or_(
     queue.c.order_key == "",
     sa.and_(
-        ~sa.exists().where(
-            _earlier.c.order_key == queue.c.order_key,
-            _earlier.c.id < queue.c.id,
-            _earlier.c.order_key != "",
-            _earlier.c.state.in_(("waiting", "sent", "taken")),
+        ~sa.exists(
+            sa.select(_earlier.c.id).where(
+                _earlier.c.order_key == queue.c.order_key,
+                _earlier.c.id < queue.c.id,
+                sa.text(OPEN_IN_ORDER.format(of="earlier.")),
+            )
         ),
         ~sa.exists(
             sa.select(_running.c.id).where(
                 _running.c.order_key == queue.c.order_key,
                 _running.c.id != queue.c.id,
-                # In the words of its index: with values in their places it would not be used.
                 sa.text(RUNS_IN_ORDER.format(of="running.")),
             )
         ),
@@ -48,15 +49,10 @@ _TENANTS = sa.text(
     """  # noqa: S608  no value stands in it
 )
 # Built once: to build one takes longer than to run it.
-_HELD = (
-    sa.select(queue.c.tenant_id, sa.func.count().label("many"))
-    .where(queue.c.state.in_(("sent", "taken")))
-    .group_by(queue.c.tenant_id)
-)
 _FIRST = (
     sa.select(queue.c.id, queue.c.order_key)
     .where(
-        queue.c.state == "waiting",
+        sa.text(f"queue.{WAITS}"),
         queue.c.tenant_id == sa.bindparam("tenant"),
         queue.c.due_ns <= sa.bindparam("moment"),
         is_first,
@@ -103,7 +99,7 @@ class Fair:
     ) -> Sequence[Next]:
         """The rows to take, locked. `window`: so many of a tenant may be under way."""
         tenants = self._tenants(connection)
-        held: Mapping[str, int] = _held(connection) if window and tenants else {}
+        held: Mapping[str, int] = held_by_tenant(connection) if window and tenants else {}
         found: list[Next] = []
         for position, tenant in enumerate(tenants):
             if len(found) >= most:
@@ -124,10 +120,6 @@ class Fair:
             begun = connection.execute(_TENANTS, {"after": ""}).scalars()
             tenants += [tenant for tenant in begun if tenant not in known]
         return tenants[:_MOST_TENANTS]
-
-
-def _held(connection: Connection) -> Mapping[str, int]:
-    return {row.tenant_id: row.many for row in connection.execute(_HELD)}
 
 
 def _first(connection: Connection, tenant: str, most: int, now_ns: int) -> list[Next]:

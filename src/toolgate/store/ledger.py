@@ -84,7 +84,7 @@ class TableLedger:
 
         def work(connection: Connection) -> Begun:
             found = by_id(connection, entry.tenant, entry.call_id, lock=True)
-            if found is None or found.fence != entry.fence:
+            if found is None or found.fence != entry.fence or self._owner.is_at(found):
                 return Begun(found or entry, Action.REFUSE)
             now = now_ns(connection)
             begun = taken(
@@ -111,7 +111,10 @@ class TableLedger:
                 return _not(entry)
             now = now_ns(connection)
             begun = undoing(
-                found, now_ns=now, lease_ns=now + self._owner.lease_ns, owner=self._owner.name
+                found,
+                now_ns=self._owner.time_for(found, now),
+                lease_ns=now + self._owner.lease_ns,
+                owner=self._owner.name,
             )
             done = self._put(connection, found, begun.entry, now, "call.undo", who, why)
             return begun if done else _not(found)

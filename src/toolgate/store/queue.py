@@ -6,23 +6,21 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolgate.queue.queue import OPEN, Depth, Ended, Item, Kept, Stage, Taken
+from toolgate.queue.queue import Depth, Ended, Item, Kept, Stage, Taken
 from toolgate.store.database import HOUSE, Database
+from toolgate.store.depth import depth, open_by_tenant
 from toolgate.store.fair import Fair, free, is_first, wait
 from toolgate.store.gather import Gather
 from toolgate.store.moment import now_ns
 from toolgate.store.prune import Prune
-from toolgate.store.records import WAITS, queue
+from toolgate.store.records import AWAY, WAITS, queue
 from toolgate.store.text import storable
 
 # What is over can be asked for this long.
 _KEEP_NS = 86_400 * 1_000_000_000
-# A table that is too long is not counted to its end.
-_MOST_COUNTED = 100_000
 # Asked before anything is locked: nearly always there is nothing to do.
 _ANY_WAITS = f"SELECT 1 FROM queue WHERE {WAITS} LIMIT 1"  # noqa: S608  no value stands in it
-_AWAY = "state IN ('sent', 'taken')"
-_ANY_HELD = f"SELECT 1 FROM queue WHERE {_AWAY} LIMIT 1"  # noqa: S608  nor here
+_ANY_HELD = f"SELECT 1 FROM queue WHERE {AWAY} LIMIT 1"  # noqa: S608  nor here
 _TAKEN = (
     queue.c.id,
     queue.c.call_id,
@@ -138,7 +136,7 @@ class TableQueue:
         def work(connection: Connection) -> int:
             return connection.execute(
                 queue.update()
-                .where(queue.c.state.in_(("sent", "taken")), queue.c.due_ns < now_ns(connection))
+                .where(sa.text(AWAY), queue.c.due_ns < now_ns(connection))
                 .values(state="waiting", due_ns=0)
             ).rowcount
 
@@ -166,35 +164,11 @@ class TableQueue:
 
     async def waiting(self) -> Mapping[str, int]:
         """How many of each tenant are not over."""
-        question = (
-            sa.select(queue.c.tenant_id, sa.func.count().label("many"))
-            .where(queue.c.state.in_(("waiting", "sent", "taken")))
-            .group_by(queue.c.tenant_id)
-        )
-        return await self._database.read(
-            lambda connection: {row.tenant_id: row.many for row in connection.execute(question)},
-            tenant=HOUSE,
-        )
+        return await self._database.read(open_by_tenant, tenant=HOUSE)
 
     async def depth(self) -> Depth:
         """Each counted up to a bound."""
-
-        def work(connection: Connection) -> Depth:
-            count = {stage: _count(connection, stage) for stage in (*OPEN, Stage.DEAD)}
-            waits = _first(connection, sa.text(WAITS))
-            away = _first(connection, sa.text(_AWAY))
-            unheld = sa.or_(queue.c.state == "sent", queue.c.due_ns < now_ns(connection))
-            left = _first(connection, sa.text(_AWAY), unheld)
-            return Depth(
-                waiting=count[Stage.WAITING],
-                sent=count[Stage.SENT],
-                taken=count[Stage.TAKEN],
-                dead=count[Stage.DEAD],
-                oldest_ns=min(filter(None, (waits, away)), default=0),
-                unheld_ns=min(filter(None, (waits, left)), default=0),
-            )
-
-        return await self._database.read(work, tenant=HOUSE)
+        return await self._database.read(depth, tenant=HOUSE)
 
     async def _put(self, items: list[Item]) -> Sequence[None]:
         def work(connection: Connection) -> None:
@@ -337,14 +311,3 @@ def kept(row: Any) -> Kept:
         output=bytes(row.output),
         why=row.why,
     )
-
-
-def _first(connection: Connection, *which: sa.ColumnElement[bool] | sa.TextClause) -> int:
-    """Since when the first of these is queued; 0 where there is none."""
-    question = sa.select(sa.func.min(queue.c.queued_ns)).where(*which)
-    return connection.execute(question).scalar_one() or 0
-
-
-def _count(connection: Connection, stage: Stage) -> int:
-    some = sa.select(queue.c.id).where(queue.c.state == stage).limit(_MOST_COUNTED).subquery()
-    return connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one()

@@ -269,8 +269,13 @@ outbox = sa.Table(
     sqlite_autoincrement=True,
 )
 
+# In the words of the indices: with values in their places none of them would be used.
 WAITS = "state = 'waiting'"
+AWAY = "state IN ('sent', 'taken')"
+DEAD = "state = 'dead'"
+UNTOLD = "told = 0 AND state IN ('done', 'dead')"
 # `of` says whose columns they are.
+OPEN_IN_ORDER = "{of}order_key <> '' AND {of}state IN ('waiting', 'sent', 'taken')"
 RUNS_IN_ORDER = "{of}order_key <> '' AND {of}state = 'taken'"
 
 queue = sa.Table(
@@ -301,15 +306,11 @@ queue = sa.Table(
     # Whether those who read results have been told.
     sa.Column("told", sa.Integer, nullable=False, server_default="0"),
     partial("ix_queue_waiting", "tenant_id", "id", where=WAITS),
-    partial("ix_queue_held", "due_ns", where="state IN ('sent', 'taken')"),
-    partial(
-        "ix_queue_ordered",
-        "order_key",
-        "id",
-        where="order_key <> '' AND state IN ('waiting', 'sent', 'taken')",
-    ),
+    partial("ix_queue_held", "due_ns", where=AWAY),
+    partial("ix_queue_ordered", "order_key", "id", where=OPEN_IN_ORDER.format(of="")),
     partial("ix_queue_running", "order_key", where=RUNS_IN_ORDER.format(of="")),
-    partial("ix_queue_untold", "id", where="told = 0 AND state IN ('done', 'dead')"),
+    partial("ix_queue_untold", "id", where=UNTOLD),
+    partial("ix_queue_dead", "id", where=DEAD),
     sa.Index(None, "ended_ns"),
     sqlite_autoincrement=True,
 )

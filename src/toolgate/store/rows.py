@@ -27,7 +27,7 @@ _EFFECTS = {effect.value: effect for effect in Effect}
 _KINDS = {kind.value: kind for kind in CallerKind}
 # Looks at every byte and keeps none.
 _check = msgspec.json.Decoder(msgspec.Raw).decode
-_charges = msgspec.json.Decoder(tuple[tuple[str, int], ...]).decode
+charges_of = msgspec.json.Decoder(tuple[tuple[str, int], ...]).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -162,7 +162,7 @@ def _read(row: Sequence[Any]) -> Entry:
         result=_json(result),
         plan=_json(plan),
         undo_until_ns=undo_until_ns,
-        charges=_charges(charges) if charges else (),
+        charges=charges_of(charges) if charges else (),
         again_of=again_of,
         undo_of=undo_of,
         wanted_by=wanted_by,

@@ -12,13 +12,13 @@ from toolgate.store.database import HOUSE, Database, Statements
 from toolgate.store.fair import Fair
 from toolgate.store.moment import now_ns
 from toolgate.store.queue import waiting_row
-from toolgate.store.records import WAITS, queue
+from toolgate.store.records import UNTOLD, WAITS, queue
 from toolgate.store.text import storable
 from toolgate.store.upsert import upsert
 from toolgate.store.whose import gate
 
 _ANY_WAITS = f"SELECT 1 FROM queue WHERE {WAITS} LIMIT 1"  # noqa: S608  no value stands in it
-_ANY_UNTOLD = "SELECT 1 FROM queue WHERE told = 0 AND state IN ('done', 'dead') LIMIT 1"
+_ANY_UNTOLD = f"SELECT 1 FROM queue WHERE {UNTOLD} LIMIT 1"  # noqa: S608  nor here
 # On PostgreSQL, where a statement of its own is one way there.
 _TELL = (
     f"UPDATE queue SET told = 1 WHERE {gate(2)} "  # noqa: S608  no value stands in it
@@ -147,11 +147,7 @@ class TableShipping:
             before = now_ns(connection) - round(after * 1e9)
             rows = connection.execute(
                 sa.select(queue)
-                .where(
-                    queue.c.told == 0,
-                    queue.c.state.in_(("done", "dead")),
-                    queue.c.ended_ns <= before,
-                )
+                .where(sa.text(UNTOLD), queue.c.ended_ns <= before)
                 .order_by(queue.c.id)
                 .limit(most)
             )

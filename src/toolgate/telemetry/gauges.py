@@ -1,16 +1,21 @@
 """How things stand: numbers that are read when somebody asks for them, and cost nothing before."""
 
+import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from toolgate import clock
 from toolgate.errors import StoreError
 from toolgate.executor.trace.meter import MOST, OTHER
 
 Values = Mapping[tuple[str, ...], float]
 Read = Callable[[], Values | Awaitable[Values]]
+T = TypeVar("T")
 _log = logging.getLogger("toolgate.metrics")
+# What several gauges tell of is looked at once for all of them, and for all who ask in a moment.
+_MOMENT_NS = 1_000_000_000
 
 
 class Gauge(NamedTuple):
@@ -31,6 +36,32 @@ class Reading(NamedTuple):
     values: Values
 
 
+class Look(Generic[T]):
+    """One look that several gauges share. One that has failed is not tried again in the moment."""
+
+    def __init__(self, look: Callable[[], Awaitable[T]]) -> None:
+        self._look = look
+        self._seen: asyncio.Future[T] | None = None
+        self._seen_ns = 0
+
+    async def at(self) -> T:
+        """What was seen a moment ago at the most."""
+        now_ns = clock.monotonic_ns()
+        if self._seen is None or now_ns - self._seen_ns > _MOMENT_NS:
+            self._seen, self._seen_ns = asyncio.ensure_future(self._look()), now_ns
+            self._seen.add_done_callback(_heard)
+        # Who goes away takes it from nobody else.
+        return await asyncio.shield(self._seen)
+
+    def told(self, tell: Callable[[T], Values]) -> Read:
+        """A gauge's part of it."""
+
+        async def read() -> Values:
+            return tell(await self.at())
+
+        return read
+
+
 def one(read: Callable[[], float]) -> Read:
     """A number without labels."""
     return lambda: {(): read()}
@@ -49,6 +80,12 @@ async def read_all(gauges: Iterable[Gauge]) -> list[Reading]:
             continue
         found.append(Reading(gauge, _bounded(values)))
     return found
+
+
+def _heard(seen: "asyncio.Future[Any]") -> None:
+    """Also where everyone who asked has gone."""
+    if not seen.cancelled():
+        seen.exception()
 
 
 def _bounded(values: Values) -> Values:

@@ -96,6 +96,7 @@ def _observe(provider: MeterProvider, meter: Meter) -> None:
     counter("tool_permission_denied", lambda: each(denied, meter.denied))
     counter("toolgate_refusals_total", lambda: each(("code",), meter.refused))
     counter("toolgate_auth_refused_total", lambda: each(("reason",), meter.knocks))
+    counter("toolgate_queue_ended_total", lambda: each(("status",), meter.ended))
 
 
 def _named(labels: tuple[str, ...], values: tuple[str, ...]) -> dict[str, str]:

@@ -94,6 +94,13 @@ def _counted(meter: Meter) -> Iterator[str]:
             ("reason",),
             meter.knocks,
         ),
+        (
+            "toolgate_queue_ended_total",
+            "Queued calls that a worker of this process has ended, by how.",
+            "counter",
+            ("status",),
+            meter.ended,
+        ),
     )
     for name, help_, kind, labels, counts in families:
         yield from _family(name, help_, kind)

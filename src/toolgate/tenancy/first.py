@@ -22,3 +22,10 @@ async def first_keys(tenancy: Tenancy) -> FirstKeys | None:
         return None
     admin, agent = made
     return FirstKeys(admin.secret, agent.secret)
+
+
+async def first_agent(tenancy: Tenancy) -> None:
+    """The tenant and its agent, where nobody has a key yet. Keys are for whoever shows them."""
+    world = tenancy.world
+    if not world.keys and AGENT not in world.tenant(TENANT).capsules:
+        await tenancy.set_agent(TENANT, AGENT)

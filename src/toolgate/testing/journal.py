@@ -155,13 +155,19 @@ class MemoryJournal:
 
     def _claimed(self, entry: Entry, *, may_start: bool) -> Begun:
         now = clock.unix_ns()
-        terms = {"now_ns": now, "lease_ns": now + self.owner.lease_ns}
         key = (entry.tenant, entry.scope, entry.key)
         agreed = self._agreed(entry, now)
         found = self.at(entry.tenant, self.keys.get(key, "")) if entry.key else None
         if found is not None and not (agreed and agreed[0] == found.call_id):
             # Also the same id: a queued call can be brought twice.
-            begun = submitted(found, entry, owner=self.owner.name, may_start=may_start, **terms)
+            begun = submitted(
+                found,
+                entry,
+                now_ns=self.owner.time_for(found, now),
+                lease_ns=now + self.owner.lease_ns,
+                owner=self.owner.name,
+                may_start=may_start,
+            )
             if begun.action is Action.FORGET and found.call_id == entry.call_id:
                 # Brought once more: it has its answer, and its id is used once.
                 return Begun(found, Action.REPLAY)

@@ -82,7 +82,7 @@ class MemoryLedger:
     async def take(self, entry: Entry) -> Begun:
         """By the entry as it is now."""
         found = self._journal.at(entry.tenant, entry.call_id)
-        if found is None or found.fence != entry.fence:
+        if found is None or found.fence != entry.fence or self._owner.is_at(found):
             return Begun(found or entry, Action.REFUSE)
         now = clock.unix_ns()
         lease_ns = now + self._owner.lease_ns
@@ -101,8 +101,8 @@ class MemoryLedger:
         if found is None:
             return Begun(entry, Action.REFUSE)
         now = clock.unix_ns()
-        lease_ns = now + self._owner.lease_ns
-        return self._held(undoing(found, now_ns=now, lease_ns=lease_ns, owner=self._owner.name))
+        seen_ns, lease_ns = self._owner.time_for(found, now), now + self._owner.lease_ns
+        return self._held(undoing(found, now_ns=seen_ns, lease_ns=lease_ns, owner=self._owner.name))
 
     async def undone(self, entry: Entry, *, done: bool, why: str = "") -> bool:
         """What failed can be tried again."""

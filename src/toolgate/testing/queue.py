@@ -152,12 +152,14 @@ class MemoryQueue:
         count = Counter(row.stage for row in self.rows.values())
         now = clock.unix_ns()
         left = [row for row in self.rows.values() if row.stage in OPEN]
-        unheld = [row for row in left if row.stage is not Stage.TAKEN or row.due_ns < now]
+        lapsed = [row for row in left if row.stage is Stage.TAKEN and row.due_ns < now]
+        unheld = [row for row in left if row.stage is not Stage.TAKEN] + lapsed
         return Depth(
             waiting=count[Stage.WAITING],
             sent=count[Stage.SENT],
             taken=count[Stage.TAKEN],
             dead=count[Stage.DEAD],
+            lapsed=len(lapsed),
             oldest_ns=min((row.queued_ns for row in left), default=0),
             unheld_ns=min((row.queued_ns for row in unheld), default=0),
         )

@@ -62,6 +62,8 @@ class Means:
     environment: Mapping[str, str]
     # Files that are in memory as a whole at a time.
     large: Places = field(default_factory=lambda: Places(4, each=2, waiting=64))
+    # Programs of callers that run at a time.
+    programs: Places = field(default_factory=lambda: Places(16, each=8, waiting=64))
     # Set when something is scheduled, so that whoever runs it looks at once.
     scheduled: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -37,7 +37,7 @@ class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One tool: its definition, the system that it belongs to, and what it cannot do without.
 
-    `needs` are modules, which `extra` installs.
+    `needs` are modules, which `extra` installs. `runs_programs`: it needs a sandbox, too.
     """
 
     definition: dict[str, Any]
@@ -45,6 +45,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     examples: tuple[Example, ...] = ()
     needs: tuple[str, ...] = ()
     extra: str = ""
+    runs_programs: bool = False
 
     @property
     def name(self) -> str:

@@ -11,8 +11,10 @@ from toolgate.sandbox.policy import Policy
 from toolgate.sandbox.sandbox import Sandbox
 from toolgate.settings.outward import McpServer
 from toolgate.upstreams.connected import Connected
+from toolgate.upstreams.credentials import Credentials, Secret, no_secret
 from toolgate.upstreams.failures import AwayError
 from toolgate.upstreams.http import Http
+from toolgate.upstreams.oauth import OAuth
 from toolgate.upstreams.pipe import Pipe
 from toolgate.upstreams.refusals import Challenge
 from toolgate.upstreams.wire import Ear, Wire
@@ -31,17 +33,20 @@ def connected(
     environ: Mapping[str, str],
     policy: Policy | None = None,
     is_named: bool = True,
+    secret: Secret = no_secret,
 ) -> Connected:
     """The upstream that these settings name. Nothing is begun before it is used.
 
-    `is_named`: its address is in the settings file, and reached wherever it is.
+    `is_named`: its address is in the settings file, and reached wherever it is; `secret`: what
+    hands out secrets by name.
     """
     dial: ProgramDial | AddressDial
     if settings.command:
         dial = ProgramDial(name, settings, sandbox, environ, policy or Policy())
     else:
-        reached = client.named(settings.url) if is_named else client
-        dial = AddressDial(name, settings, reached, environ)
+        urls = filter(None, (settings.url, settings.oauth.token_url))
+        reached = client.named(*urls) if is_named else client
+        dial = AddressDial(name, settings, reached, environ, _challenge(settings, reached, secret))
     chosen = None if settings.revision == "auto" else settings.revision == protocol.MODERN
     return Connected(name, dial, asks=settings.asks, timeout=settings.timeout, is_modern=chosen)
 
@@ -124,6 +129,11 @@ class ProgramDial:
             asks=settings.asks,
             secrets=tuple(secrets.values()),
         )
+
+
+def _challenge(settings: McpServer, client: HttpClient, secret: Secret) -> Challenge | None:
+    oauth = settings.oauth
+    return OAuth(Credentials(settings.url, client, oauth, secret)) if oauth.client_id else None
 
 
 def _values(named: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:

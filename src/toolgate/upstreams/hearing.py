@@ -10,6 +10,7 @@ from toolgate.net.errors import Lost, NotSent
 from toolgate.retries import pause
 from toolgate.upstreams import message
 from toolgate.upstreams.events import EndlessError, Events
+from toolgate.upstreams.failures import AwayError
 from toolgate.upstreams.flood import BLANK, ENDLESS
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Hearing:
             except NotSent as error:
                 self._http.lose(error.message)
                 return
-            except (Lost, EndlessError, message.TooManyError):
+            except (Lost, EndlessError, message.TooManyError, AwayError):
                 pass
             lasted = clock.monotonic_ns() - began_ns > _LASTING_NS
             attempt = 1 if lasted else attempt + 1
@@ -90,6 +91,9 @@ class Hearing:
                 # What was there is gone. A session that has just begun has not: there is no stream.
                 await http.renewed(head.get("Mcp-Session-Id", ""))
                 return False
+            if answer.status in {401, 403}:
+                # A token that ended while nobody spoke: what changes is heard with the next one.
+                return await http.met(answer, head)
             is_stream = answer.headers.get("content-type", "").startswith("text/event-stream")
             if answer.status != 200 or not is_stream:
                 # 405: it has none. Anything else would not be better the next time.

@@ -67,9 +67,9 @@ class Http:
         self.client = client
         self.ear = ear
         self._given = dict(headers)
-        self.cover = Cover(headers.values())
         self._asks = asks
         self._challenge = challenge
+        self.cover = self._covering()
         self._session = ""
         self._ids = 0
         self._params: Mapping[str, Mapping[tuple[str, ...], str]] = {}
@@ -183,16 +183,17 @@ class Http:
     async def _tried(
         self, id_: int, body: bytes, head: Mapping[str, str], seconds: float, line: Line | None
     ) -> Json:
+        last: Exception | None = None
         for _ in range(_MOST_MOVES):
             try:
                 return await self._answered(id_, body, head, seconds, line)
             except MovedError as moved:
                 self.url = moved.url
             except ChallengedError as challenged:
-                if self._challenge is None or not await self._challenge.met(challenged.answer):
-                    raise challenged.error from None
-                self._heads.clear()
-                head = {**head, **self._challenge.headers}
+                last = challenged.error
+                if not await self.met(challenged.answer, head):
+                    raise last from None
+                head = {**head, **self._proof()}
             except NotSent as error:
                 self.lose(error.message)
                 raise
@@ -202,7 +203,23 @@ class Http:
             except (asyncio.CancelledError, InputNeeded):
                 self._withdraw(id_)
                 raise
-        raise AwayError("it sends every request elsewhere.")
+        raise last or AwayError("it sends every request elsewhere.")
+
+    async def met(self, answer: Streaming, sent: Mapping[str, str]) -> bool:
+        """Whether the server, which wants to know who asks, can be told now."""
+        challenge = self._challenge
+        if challenge is None or answer.status not in {401, 403}:
+            return False
+        if not await challenge.met(answer, sent):
+            return False
+        self._heads.clear()
+        self.cover = self._covering()
+        return True
+
+    def _covering(self) -> Cover:
+        """Over all that it was given in secret, and what it was told since of who asks."""
+        told = () if self._challenge is None else self._challenge.secrets
+        return Cover((*self._given.values(), *told))
 
     async def _answered(
         self, id_: int, body: bytes, head: Mapping[str, str], seconds: float, line: Line | None
@@ -274,9 +291,11 @@ class Http:
             head["MCP-Protocol-Version"] = self._welcome.version
         if self._session:
             head["Mcp-Session-Id"] = self._session
-        if self._challenge is not None:
-            head |= self._challenge.headers
-        return head
+        return head | self._proof()
+
+    def _proof(self) -> dict[str, str]:
+        """Who asks, for a server that wants to know."""
+        return {} if self._challenge is None else self._challenge.headers
 
     def _head(self, method: str, name: str) -> dict[str, str]:
         head = self._common()
@@ -301,11 +320,20 @@ class Http:
 
     async def _sent(self, body: bytes) -> None:
         """What has no answer, or is one."""
+        if not await self._took(body, is_last=self._challenge is None):
+            await self._took(body, is_last=True)
+
+    async def _took(self, body: bytes, *, is_last: bool) -> bool:
+        """Whether the server took it; where it did not, it is told who asks, unless that was so."""
+        head = self._common()
         async with self.client.stream(
-            "POST", self.url, headers=self._common(), body=body, seconds=_LAST_WORDS
+            "POST", self.url, headers=head, body=body, seconds=_LAST_WORDS
         ) as answer:
-            if answer.status >= 400:
+            if answer.status < 400:
+                return True
+            if is_last or not await self.met(answer, head):
                 raise FaultError(Fault(INVALID_REQUEST, f"HTTP {answer.status}"))
+            return False
 
     async def renewed(self, session: str) -> None:
         """A new session, once for all who found that theirs has expired."""

@@ -1,6 +1,7 @@
 """What an HTTP status means where it is no success."""
 
 import re
+from collections.abc import Mapping
 from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
@@ -50,8 +51,13 @@ class Challenge(Protocol):
         """What goes with every request."""
         ...
 
-    async def met(self, answer: Streaming) -> bool:
-        """Whether another try can succeed."""
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What the server must not say again."""
+        ...
+
+    async def met(self, answer: Streaming, sent: Mapping[str, str]) -> bool:
+        """Whether another try can succeed, after one with these headers."""
         ...
 
 

@@ -42,6 +42,8 @@ _AGAIN = 1.0
 _FIRST_BACK = 0.5
 _LAST_BACK = 60.0
 _MS = 1_000_000
+# So long what was cut off has to be put back.
+_LAST_WORDS = 2.0
 
 # The house cannot run it now, whatever it is: that says nothing about the call.
 _NOT_ITS_FAULT = (
@@ -54,6 +56,7 @@ _NOT_ITS_FAULT = (
     RelationsUnavailable,
 )
 
+Cut = Callable[[], Awaitable[None]]
 Deliver = Callable[[Request], Awaitable[Output]]
 Expire = Callable[[Request], Awaitable[None]]
 # How a call ended, and where it is dead, what is left of it.
@@ -102,6 +105,8 @@ class Worker:
         self._running: dict[asyncio.Task[None], str] = {}
         self._freed = asyncio.Event()
         self._stopping = False
+        # What ends from now on does so because this process does.
+        self._is_cut = False
         # Nothing is taken, and nothing is being taken.
         self._over = asyncio.Event()
         self._over.set()
@@ -130,18 +135,30 @@ class Worker:
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
 
-    async def drain(self, patience: float) -> None:
-        """Nothing new; what runs gets so many seconds. What does not end is taken by others."""
+    async def drain(self, patience: float, cut: Cut) -> int:
+        """Nothing new; what runs gets so many seconds. What is not over then is `cut` off: how many
+        calls that are. Others take those that change nothing; of the rest it is not known how far
+        they came.
+        """
         self._stopping = True
         self._freed.set()
+        await self._rest(patience)
+        left = len(self._running)
+        if left:
+            _log.warning("%d calls were not over and are cut off", left)
+            self._is_cut = True
+            await cut()
+            await self._rest(_LAST_WORDS)
+        return left
+
+    async def _rest(self, seconds: float) -> None:
+        """Until nothing runs here, or for so long."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(seconds):
                 # What was being taken in this moment is run, too.
                 await self._over.wait()
                 while self._running:
                     await asyncio.wait(list(self._running))
-        if self._running:
-            _log.warning("%d calls were not over and are left to others", len(self._running))
 
     async def _round(self) -> None:
         room = self._terms.concurrency - len(self._running)
@@ -206,6 +223,9 @@ class Worker:
             else:
                 await self._end(taken, _undelivered(taken, str(error)), dead=True)
                 return
+        if self._is_cut and _has_done_nothing(output):
+            await self._queue.back(taken, 0.0, counts=False)
+            return
         crash_here("CP17")
         if output.cached and output.call_id == taken.call_id:
             # It was brought twice, and is its own first answer.
@@ -265,6 +285,12 @@ class Worker:
                 found = await self._queue.sweep()
                 if found:
                     _log.warning("%d calls were lost by others and are due again", found)
+
+
+def _has_done_nothing(output: Output) -> bool:
+    """One that was cut off, and of which it is known that nothing came of it."""
+    code = "" if output.error is None else output.error.code
+    return output.status == "error" and code == "timed_out"
 
 
 def _patience(taken: Taken) -> float:

@@ -182,6 +182,9 @@ class Recover:
             return
         ready = await self._ready(entry) if kept is None else _NO_WORKER
         begun = await self._ledger.take(entry)
+        if begun.action is Action.REFUSE:
+            # Another was faster, or its owner came back, which may be this very process.
+            return
         try:
             await self._taken(begun, ready)
         finally:
@@ -203,7 +206,6 @@ class Recover:
                     entry.tool,
                 )
             case _:
-                # Another was faster, or its owner came back.
                 return
 
     async def _ready(self, entry: Entry) -> Ready:

@@ -12,8 +12,9 @@ from toolgate.spec.effect import Effect
 NO_SUCH_DEAD = (
     "`toolgate queue dead --tenant NAME` lists those that can be tried again. What is listed "
     "without a tenant is a message that nobody could read, and no call: whoever sent it can send "
-    "it anew."
+    "it anew, and `toolgate queue discard` takes it off the list."
 )
+NOT_DEAD = "`toolgate queue dead` lists those that are, each with its tenant."
 
 
 def summary(entry: Entry) -> dict[str, Any]:

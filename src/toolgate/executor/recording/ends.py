@@ -62,7 +62,7 @@ class Ends:
             # What was sent may be done or not, so it is sent once more.
             again = Write(self._journal, call, entry, again=True)
             if not is_overdue(error):
-                self._late.start(again.done())
+                self._late.start(self._told(again))
                 raise
             # Its time is over, but how it ended is known: that is worth a moment.
             ended = await self.late(again, _MOMENT)
@@ -86,14 +86,18 @@ class Ends:
     async def late(self, write: "Write", patience: float) -> Ended | None:
         """The same, behind whoever does not wait any longer than that."""
         costs.take(write.of.charges)
-        error = await self._late.finish(write.done(), patience)
+        error = await self._late.finish(self._told(write), patience)
         if error is not None:
             write.is_late = True
             _not_on_record(write.entry, error)
             return None
+        return write.ended
+
+    async def _told(self, write: "Write") -> None:
+        """On record, however late; then whoever listens hears of it, in their own time."""
+        await write.done()
         if write.ended is not None and write.ended.accepted and self.is_heard(write.of):
             self._late.start(self.tell(write.of, write.entry))
-        return write.ended
 
     def is_heard(self, call: Call) -> bool:
         """Whether anybody listens."""
@@ -108,8 +112,8 @@ class Ends:
 class Write:
     """An end that is written also behind a caller who has gone away.
 
-    `claiming`: it may be going on under the id that it waited by. `is_new`: its claim may not have
-    been made, and then it is noted as what did not happen.
+    `claiming`: says what it began, which may be nothing: then another's call is not its to end.
+    `is_new`: its claim may not have been made, and then it is noted as what did not happen.
     """
 
     def __init__(
@@ -117,7 +121,7 @@ class Write:
         journal: Journal,
         call: Call,
         entry: Entry,
-        claiming: "asyncio.Task[Begun] | None" = None,
+        claiming: "asyncio.Future[Begun] | None" = None,
         *,
         again: bool = False,
         is_new: bool = False,
@@ -131,14 +135,20 @@ class Write:
     async def done(self) -> None:
         """Until it is on record."""
         try:
-            if self._claiming is not None:
-                self.entry = _as_begun(await self._claiming, self.entry)
-            self.ended = await self._journal.end(self.entry, again=self._again)
+            self.ended = await self._written()
             if self._is_new and self.is_late and not self.ended.accepted:
                 self._journal.note(self.entry)
         finally:
             # Where it could not be written, whoever finds the call charges it.
             costs.settle(self.of.charges, self.entry.charges)
+
+    async def _written(self) -> Ended:
+        if self._claiming is not None:
+            begun = await self._claiming
+            if begun.action not in {Action.RUN, Action.AGAIN}:
+                return Ended(accepted=False)
+            self.entry = _as_begun(begun, self.entry)
+        return await self._journal.end(self.entry, again=self._again)
 
 
 def patience_of(error: BaseException) -> float:
@@ -153,8 +163,6 @@ def _not_on_record(entry: Entry, error: Exception) -> None:
 
 def _as_begun(begun: Begun, closed: Entry) -> Entry:
     """The end of a claim whose caller went away, as that of the call which it began."""
-    if begun.action not in {Action.RUN, Action.AGAIN}:
-        return closed
     return msgspec.structs.replace(
         begun.entry,
         state=closed.state,

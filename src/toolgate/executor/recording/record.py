@@ -185,7 +185,9 @@ class Record(Extension):
         except asyncio.CancelledError as error:
             # The intent may be on record, but nothing was tried.
             closed = entries.untried(msgspec.structs.replace(intent, fence=1), call, error)
-            write = Write(self._journal, call, closed, self._twins.left(call), is_new=True)
+            # One from a queue is brought again: it has not come to its end.
+            is_new = not call.asked.delivered
+            write = Write(self._journal, call, closed, self._twins.left(call), is_new=is_new)
             ended = await self._ends.late(write, patience_of(error))
             if ended is None or ended.accepted:
                 # It is, or will be, when its claim has an answer.

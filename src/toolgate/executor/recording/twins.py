@@ -30,8 +30,8 @@ class Twins:
         # Those that run here, and what wakes whoever waits for one; nearly always nobody does.
         self._running: dict[str, asyncio.Event | None] = {}
         self._waiting = 0
-        # Claims that are being made, and whose callers have gone away.
-        self._claiming: dict[str, asyncio.Task[Begun]] = {}
+        # Claims, made or being made, whose callers have gone away.
+        self._claiming: dict[str, asyncio.Future[Begun]] = {}
 
     async def begin(self, call: Call, intent: Entry) -> Begun:
         """The claim; a twin that runs is waited for as long as the caller likes."""
@@ -39,10 +39,10 @@ class Twins:
         wait = self._wait if asked is None else asked
         until_ns = min(call.until_ns, clock.monotonic_ns() + round(wait * 1e9))
         pauses = _pauses()
+        # An id that no other attempt can have says by itself whose a row is.
+        claim = self._held if call.approval or call.asked.delivered else self._begun
         while True:
-            begun = await (
-                self._agreed(call, intent) if call.approval else self._begun(call, intent)
-            )
+            begun = await claim(call, intent)
             if begun.action in {Action.RUN, Action.AGAIN}:
                 self.owned(begun.entry)
             if begun.action is not Action.WAIT or self._waiting >= _MOST_WAITING:
@@ -51,6 +51,9 @@ class Twins:
             try:
                 if not await self._waited(begun.entry, until_ns, pauses):
                     return begun
+            except asyncio.CancelledError:
+                self._claiming[call.id] = _known(begun)
+                raise
             finally:
                 self._waiting -= 1
 
@@ -68,12 +71,16 @@ class Twins:
                 return True
         return True
 
-    def left(self, call: Call) -> "asyncio.Task[Begun] | None":
-        """The claim that was being made when its caller went away."""
+    def left(self, call: Call) -> "asyncio.Future[Begun] | None":
+        """The claim whose caller went away; nothing where its own id says what became of it."""
         return self._claiming.pop(call.id, None)
 
-    async def _agreed(self, call: Call, intent: Entry) -> Begun:
-        """With an approval: the store says which call goes on, also when nobody waits for it."""
+    async def _held(self, call: Call, intent: Entry) -> Begun:
+        """The store says which attempt goes on, and under which id, also when nobody waits for it.
+
+        One with an approval goes on under the id that it waited by. One from a queue has the id
+        under which another attempt may be running.
+        """
         claiming = asyncio.ensure_future(self._begun(call, intent))
         try:
             return await asyncio.shield(claiming)
@@ -108,6 +115,12 @@ class Twins:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(most):
                 await running.wait()
+
+
+def _known(begun: Begun) -> "asyncio.Future[Begun]":
+    answered: asyncio.Future[Begun] = asyncio.get_running_loop().create_future()
+    answered.set_result(begun)
+    return answered
 
 
 def basis_of(grant: Grant) -> Basis:

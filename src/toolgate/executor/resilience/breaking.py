@@ -46,11 +46,13 @@ def upstream_of(spec: ToolSpec) -> str:
 
 
 def judged(error: BaseException) -> Outcome:
-    """Timeouts and exceptions count. What a tool says on purpose, and what we refuse, does not."""
+    """Timeouts and exceptions count. What a tool says on purpose, and what we refuse, does not;
+    nor what is not here at all, since its own reason says more.
+    """
     if isinstance(error, asyncio.CancelledError):
         return Outcome.FAILED if is_overdue(error) else Outcome.IGNORED
     if isinstance(error, (ToolError, CallRefused)):
-        is_away = isinstance(error, ProviderUnavailable)
+        is_away = isinstance(error, ProviderUnavailable) and error.retryable
         return Outcome.FAILED if is_away else Outcome.IGNORED
     if isinstance(error, ExecutionFailed) and error.is_answer:
         return Outcome.IGNORED

@@ -65,6 +65,8 @@ class Meter:
         self.retries: dict[tuple[str], int] = {}
         # Not let in by a door, by the reason.
         self.knocks: dict[tuple[str], int] = {}
+        # Queued calls that a worker here has ended, by how.
+        self.ended: dict[tuple[str], int] = {}
         # How many tools an agent was shown the last time.
         self.discovered: dict[tuple[str], int] = {}
 
@@ -107,6 +109,10 @@ class Meter:
     def retry(self, call: Call, _attempt: int, _error: ToolgateError) -> None:
         """A tool is tried once more."""
         self._count(self.retries, (call.grant.spec.name,))
+
+    def end(self, status: str) -> None:
+        """A queued call is over."""
+        self._count(self.ended, (status,))
 
     def show(self, agent: str, tools: int) -> None:
         """An agent looked at its tools."""

@@ -16,6 +16,7 @@ from toolgate.errors import (
     ApprovalPending,
     CallFailed,
     CallRefused,
+    InProgress,
     InvalidArguments,
     StoreError,
     Superseded,
@@ -172,7 +173,7 @@ class Trace(Extension):
                 meter.effect(call)
         if call.id in self._recorded:
             self._recorded.discard(call.id)
-        elif not isinstance(error, (ApprovalPending, Superseded)):
+        elif not (isinstance(error, (ApprovalPending, Superseded)) or _comes_again(call, error)):
             # What waits for a person has not come to its end; what was superseded was noted there.
             await self._put(call, error)
 
@@ -251,6 +252,12 @@ def _status(call: Call, error: BaseException) -> str:
     if isinstance(error, (CallFailed, CallRefused)):
         return answer(call, error).status
     return "error"
+
+
+def _comes_again(call: Call, error: BaseException) -> bool:
+    """Whether a queue brings it once more; another attempt may be running under its id."""
+    is_left = isinstance(error, (InProgress, StoreError, asyncio.CancelledError))
+    return is_left and bool(call.asked.delivered)
 
 
 def _code(error: BaseException) -> str:

@@ -1,12 +1,13 @@
 """Secrets that tools name: where their values are, and to whom they may be sent."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from toolgate.errors import SettingsInvalid
 from toolgate.net.credential import Credential, Where
 from toolgate.net.location import Location
 from toolgate.net.place import Place, read_place
+from toolgate.providers.http.address import location_of
 from toolgate.settings.outward import Secret
 
 _NOT_SENT = re.compile(r"[^\x20-\x7e]")
@@ -42,6 +43,10 @@ class Secrets:
                 "header can: a line's end, a control character or one outside of ASCII"
             )
         return value
+
+    def sent_to(self, name: str, urls: Iterable[str]) -> str:
+        """The same, by addresses."""
+        return self.value(name, *map(location_of, urls))
 
     def credential(
         self, name: str, value: str, *, where: Where = "header", key: str = "Authorization"

@@ -47,6 +47,8 @@ GIVES: Mapping[tuple[str, int, str], Any] = {
     ("queue", 0, "GET"): queue.QueueDepth,
     ("queue/dead", 0, "GET"): queue.DeadCalls,
     ("queue/retry", 1, "POST"): queue.Retried,
+    ("queue/discard", 0, "POST"): queue.Discarded,
+    ("queue/discard", 1, "POST"): queue.Discarded,
     ("undo", 0, "POST"): Report,
     ("tools", 0, "GET"): shape.Catalog,
     ("tools", 1, "GET"): dict[str, Any],

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from toolgate.errors import CallNotFound
 from toolgate.executor.aftercare import shown
-from toolgate.server.admin.desk import Desk, OfTenant, SignedOfTenant
+from toolgate.server.admin.desk import Desk, OfTenant, Signed, SignedOfTenant
 from toolgate.server.answers import Page, Shape
 from toolgate.server.cursor import made
 from toolgate.server.fields import Nothing, whole
@@ -62,6 +62,12 @@ class Retried(Shape, kw_only=True):
     stage: str
 
 
+class Discarded(Shape, kw_only=True):
+    """How many are dead no more."""
+
+    discarded: int
+
+
 async def show_queue(desk: Desk, _: Nothing) -> Any:
     """`GET queue`: how many calls wait, are under way and are dead."""
     return shown.depth(await desk.gate.queue.calls.depth())
@@ -84,3 +90,20 @@ async def retry(desk: Desk, _: SignedOfTenant) -> Any:
     if not await desk.gate.queue.dead.again(tenant, call_id, who=who, why=why):
         raise CallNotFound(call_id, "dead call", shown.NO_SUCH_DEAD)
     return {"call_id": call_id, "stage": "waiting"}
+
+
+async def discard(desk: Desk, _: SignedOfTenant) -> Any:
+    """`POST queue/{id}/discard` `{tenant, why}`: a dead call that nobody wants any more. Without a
+    tenant, an admin's key means a message that nobody could read.
+    """
+    [call_id] = desk.names
+    who, why = desk.request.key.id, desk.reason
+    if not await desk.gate.queue.dead.discard(desk.tenant, call_id, who=who, why=why):
+        raise CallNotFound(call_id, "dead call", shown.NOT_DEAD)
+    return {"discarded": 1}
+
+
+async def discard_unreadable(desk: Desk, _: Signed) -> Any:
+    """`POST queue/discard` `{why}`: all messages that nobody could read."""
+    who, why = desk.request.key.id, desk.reason
+    return {"discarded": await desk.gate.queue.dead.discard_unreadable(who=who, why=why)}

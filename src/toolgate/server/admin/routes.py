@@ -38,7 +38,7 @@ from toolgate.tenancy.keys import Role
 PREFIX = "/v1/admin/"
 _MOST_NAME = 256
 # What is done about calls, and lists that are not for everybody who may look.
-_SETTLED = frozenset({"calls/settle", "calls/again", "queue/retry", "undo"})
+_SETTLED = frozenset({"calls/settle", "calls/again", "queue/retry", "queue/discard", "undo"})
 _SECRETS = frozenset({"keys"})
 # What changes and lists can be refused with.
 CODES = (
@@ -121,6 +121,8 @@ ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
     ("queue", 0): {"GET": Route(queue.show_queue, Nothing, house=True)},
     ("queue/dead", 0): {"GET": Route(queue.list_dead, queue.SomeDead)},
     ("queue/retry", 1): {"POST": Route(queue.retry, SignedOfTenant)},
+    ("queue/discard", 0): {"POST": Route(queue.discard_unreadable, Signed, house=True)},
+    ("queue/discard", 1): {"POST": Route(queue.discard, SignedOfTenant)},
     ("undo", 0): {"POST": Route(ledger.undo, ledger.Back)},
     ("tools", 0): {"GET": Route(tools.list_tools, tools.SomeTools)},
     ("tools", 1): {"GET": Route(tools.show_tool, Nothing, house=True)},

@@ -5,7 +5,9 @@ from typing import Any, cast
 
 from toolgate.asked import Question
 from toolgate.errors import CannotAsk, InputNeeded
+from toolgate.server.mcp.answers import CALL_ID
 from toolgate.server.mcp.exchange import Exchange
+from toolgate.server.mcp.rpc import Params
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 # What a client has to be able to do, to be asked this.
@@ -46,15 +48,12 @@ class ToolLine:
 
     def progress(self, done: float, total: float | None, message: str) -> None:
         """Only where the client wants it."""
-        if not self.wants_progress:
-            return
-        token = self._exchange.meta["progressToken"]
-        told: dict[str, Any] = {"progressToken": token, "progress": done}
+        told: dict[str, Any] = {"progress": done}
         if total is not None:
             told["total"] = total
         if message:
             told["message"] = message
-        self._exchange.back.notify("notifications/progress", told)
+        self._tell(told)
 
     def log(self, level: str, message: Any) -> None:
         """Only from the level on that the client wants."""
@@ -65,6 +64,10 @@ class ToolLine:
         if LEVELS.index(level) >= LEVELS.index(wanted):
             told = {"level": level, "logger": "toolgate.tool", "data": message}
             self._exchange.back.notify("notifications/message", told)
+
+    def queued(self, call_id: str) -> None:
+        """Progress that has not begun, with the call's id beside it."""
+        self._tell({"progress": 0, "message": f"queued as {call_id}", "_meta": {CALL_ID: call_id}})
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Any]:
         """All of them at once."""
@@ -80,6 +83,12 @@ class ToolLine:
         for name, one in open_.items():
             found[name] = await self._exchange.back.ask(one.method, one.params)
         return found
+
+    def _tell(self, progress: Params) -> None:
+        if self.wants_progress:
+            token = self._exchange.meta["progressToken"]
+            told = {"progressToken": token, **progress}
+            self._exchange.back.notify("notifications/progress", told)
 
     def _is_answered(self, name: str) -> bool:
         """What is no object is no answer."""

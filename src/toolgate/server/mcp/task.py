@@ -109,7 +109,14 @@ class Task:
         return told | self._payload | ({"_meta": self._meta} if self._meta else {})
 
     def progressed(self, params: Mapping[str, Any]) -> None:
-        """How far its tool has come."""
+        """How far its tool has come, or that its call waits for a worker."""
+        call_id = params.get("_meta", {}).get(CALL_ID)
+        if call_id:
+            # Known to every node, and by that to who comes back when this one is gone.
+            self._meta[CALL_ID] = call_id
+            self._message = params["message"]
+            self._changed(self.status)
+            return
         total, message = params.get("total"), params.get("message")
         count = f"{params['progress']}" + ("" if total is None else f" of {total}")
         self._message = f"{message} ({count})" if message else count

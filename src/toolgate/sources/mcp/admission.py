@@ -36,6 +36,11 @@ class Admission(NamedTuple):
                     f"Servers that are added may not use the variable {name[:80]!r}. An operator "
                     f"of this machine can list it: [mcp] added_env = [{name[:80]!r}]"
                 )
+        if given.oauth.client_id:
+            return (
+                "Servers that are added may not name secrets for oauth. An operator of this "
+                "machine can write the server into toolgate.toml."
+            )
         for host in given.hosts:
             if not self._is_listed(host):
                 return (

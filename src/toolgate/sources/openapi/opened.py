@@ -45,7 +45,12 @@ def open_document(raw: bytes, *, file: str) -> Opened:
     if not isinstance(found.value, dict):
         raise refused(file, "is no OpenAPI document", "It has to be an object.", 1)
     value = cast("dict[str, Any]", found.value)
-    return Opened(value, _version(value, file, found.line_of), found.line_of, stray)
+    version = _version(value, file, found.line_of)
+    if not isinstance(value.get("paths", {}), (dict, type(None))):
+        raise refused(
+            file, "has paths that are no object", "Each is a key.", found.line_of(("paths",))
+        )
+    return Opened(value, version, found.line_of, stray)
 
 
 def _parsed(text: str, *, is_json: bool) -> Text:

@@ -110,8 +110,10 @@ class Requests:
         """Those of the path, and those of the operation, which replace them by name and place."""
         found: dict[tuple[str, str], dict[str, Any]] = {}
         for holder in (operation.shared, operation.fields):
-            listed = holder.get("parameters")
-            for given in cast("list[Any]", listed) if isinstance(listed, list) else []:
+            listed: Any = holder.get("parameters") or []
+            if not isinstance(listed, list):
+                raise Unresolved("has parameters that are no list")
+            for given in cast("list[Any]", listed):
                 one = self._pointers.follow(given)
                 name, place = one.get("name"), one.get("in")
                 if not isinstance(name, str) or not isinstance(place, str) or not name:

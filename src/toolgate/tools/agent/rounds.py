@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from typing import NamedTuple
 
 from toolgate import clock
 from toolgate.errors import StoreError
@@ -20,8 +21,18 @@ _IDLE = 30.0
 # So soon is seen what another process has scheduled or cancelled.
 _LOOK = 5.0
 _MOST_AT_ONCE = 8
+# Of one tenant: what takes long keeps others waiting for a turn at most.
+_MOST_OF_ONE = 4
 # What runs at the end gets so long.
 _PATIENCE = 5.0
+
+
+class _Due(NamedTuple):
+    """One whose time has come."""
+
+    since_ns: int
+    tenant: str
+    noted: Noted
 
 
 class Rounds:
@@ -32,6 +43,8 @@ class Rounds:
     def __init__(self, means: Means) -> None:
         self._means = means
         self._running: dict[str, asyncio.Task[None]] = {}
+        # How many of them are a tenant's.
+        self._busy: dict[str, int] = {}
 
     async def run(self) -> None:
         """Look when something is due, and when something was scheduled here."""
@@ -68,27 +81,48 @@ class Rounds:
     async def _look(self) -> int | None:
         """Begin what is due; when the next one is, if there is any."""
         following: list[int] = []
+        due: list[_Due] = []
         for place in await self._means.shelf.places(KIND):
-            diary = Diary(self._means.shelf, place.tenant)
-            for noted in await diary.all():
-                one, now_ns = noted.appointment, clock.unix_ns()
+            for noted in await Diary(self._means.shelf, place.tenant).all():
+                one = noted.appointment
                 due_ns = max(one.next_ns, one.held_ns)
-                if due_ns > now_ns or len(self._running) >= _MOST_AT_ONCE:
+                if due_ns > clock.unix_ns():
                     following.append(due_ns)
                 elif one.id not in self._running:
-                    await self._begin(diary, noted)
+                    due.append(_Due(due_ns, place.tenant, noted))
+        while (first := self._first(due)) is not None:
+            due.remove(first)
+            await self._begin(first)
+        if due:
+            # They come when one that runs is over, which is told.
+            following.append(clock.unix_ns() + int(_LOOK * _SECOND))
         return min(following, default=None)
 
-    async def _begin(self, diary: Diary, noted: Noted) -> None:
+    def _first(self, due: list[_Due]) -> _Due | None:
+        """Whose turn it is: of the tenant of which the fewest run, the one that waits longest."""
+        if len(self._running) >= _MOST_AT_ONCE:
+            return None
+        free = (one for one in due if self._busy.get(one.tenant, 0) < _MOST_OF_ONE)
+        return min(
+            free, key=lambda one: (self._busy.get(one.tenant, 0), one.since_ns), default=None
+        )
+
+    async def _begin(self, due: _Due) -> None:
         """Hold it first: who is not the one to change it leaves it alone."""
+        tenant, noted = due.tenant, due.noted
+        diary = Diary(self._means.shelf, tenant)
         one = held(noted.appointment, clock.unix_ns())
         if not await diary.change(Noted(one, noted.revision)):
             return
         task = asyncio.create_task(self._attend(diary, one))
         self._running[one.id] = task
+        self._busy[tenant] = self._busy.get(tenant, 0) + 1
 
         def over(_task: object) -> None:
             del self._running[one.id]
+            self._busy[tenant] -= 1
+            if not self._busy[tenant]:
+                del self._busy[tenant]
             self._means.scheduled.set()
 
         task.add_done_callback(over)

@@ -13,8 +13,9 @@ from toolgate.tools.archive.entry import Entry, refusal
 from toolgate.tools.archive.unpacking import Unpacking, unpacking
 from toolgate.tools.means import Means
 from toolgate.tools.system.backups import Backup, Backups, Before
+from toolgate.tools.system.gits import check_no_head, check_not_gits
 from toolgate.tools.system.globs import Glob
-from toolgate.tools.system.roots import Roots, check_not_gits
+from toolgate.tools.system.roots import Roots
 from toolgate.tools.system.threaded import threaded
 
 # Bytes that come from a worker at once.
@@ -104,8 +105,11 @@ def _chosen(entries: Sequence[Entry], members: Sequence[str]) -> list[int]:
         what = "of that name" if members else "at all"
         raise ToolError(f"The archive holds nothing {what}. Look at it with archive_open.")
     for _, entry in named:
-        for part in entry.path.split("/"):
+        parts = entry.path.split("/")
+        for part in parts:
             check_not_gits(part)
+        if entry.kind == "file":
+            check_no_head(parts[-1])
     return [place for place, _ in named]
 
 

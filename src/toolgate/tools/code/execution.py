@@ -16,6 +16,7 @@ from toolgate.sandbox.policy import MEGABYTE, Policy
 from toolgate.sandbox.sandbox import Ended, Finished
 from toolgate.tools.code.interpreter import Interpreter, interpreter
 from toolgate.tools.code.script import script
+from toolgate.tools.code.turn import turn
 from toolgate.tools.means import Means
 
 LENGTH = struct.Struct("!I")
@@ -104,13 +105,14 @@ _report = msgspec.json.Decoder(_Report)
 async def executed(means: Means, call: Call, work: Work) -> Outcome:
     """Run it. `ProviderUnavailable` where there is no sandbox, and nothing ran."""
     python = interpreter(means)
-    seconds = _seconds(call, work.seconds)
     sandbox = await means.sandbox()
-    finished = await sandbox.run(
-        (python.program, "-I", "-c", script("supervisor")),
-        _policy(python, work, seconds, means.unseen),
-        stdin=_asked(work, seconds),
-    )
+    async with turn(means, call):
+        seconds = _seconds(call, work.seconds)
+        finished = await sandbox.run(
+            (python.program, "-I", "-c", script("supervisor")),
+            _policy(python, work, seconds, means.unseen),
+            stdin=_asked(work, seconds),
+        )
     return reported(finished)
 
 

@@ -11,6 +11,7 @@ from toolgate.tools.code.porcelain import status
 from toolgate.tools.code.program import note
 from toolgate.tools.code.repository import repository
 from toolgate.tools.code.script import script
+from toolgate.tools.code.turn import turn
 from toolgate.tools.means import Means
 from toolgate.tools.system.roots import Roots
 from toolgate.tools.system.threaded import threaded
@@ -20,28 +21,29 @@ _NO_GIT = 69
 
 
 async def git_status(
-    means: Means, _call: Call, *, path: str = ".", untracked: str = "normal"
+    means: Means, call: Call, *, path: str = ".", untracked: str = "normal"
 ) -> dict[str, Any]:
     """Branch, commit, upstream, and which files are staged, changed or new."""
     found = await threaded(repository, Roots.of(means), path)
     python = interpreter(means)
     sandbox = await means.sandbox()
-    finished = await sandbox.run(
-        (
-            *(python.program, "-I", "-c", script("git")),
-            *(found.top, found.data, found.common, untracked),
-        ),
-        Policy(
-            readable=(*python.readable, *found.folders),
-            agreed=python.agreed,
-            hidden=means.unseen,
-            env={"PYTHONDONTWRITEBYTECODE": "1"},
-            processes=16,
-            cpu=_SECONDS,
-            seconds=_SECONDS,
-            output=8 * MEGABYTE,
-        ),
-    )
+    async with turn(means, call):
+        finished = await sandbox.run(
+            (
+                *(python.program, "-I", "-c", script("git")),
+                *(found.top, found.data, found.common, untracked),
+            ),
+            Policy(
+                readable=(*python.readable, *found.folders),
+                agreed=python.agreed,
+                hidden=means.unseen,
+                env={"PYTHONDONTWRITEBYTECODE": "1"},
+                processes=16,
+                cpu=_SECONDS,
+                seconds=_SECONDS,
+                output=8 * MEGABYTE,
+            ),
+        )
     if finished.ended is not Ended.BY_ITSELF:
         raise ToolError(
             f"git did not get done. {note(finished.ended)} Ask without untracked files: "

@@ -9,6 +9,7 @@ from toolgate.call import Call
 from toolgate.errors import ToolError
 from toolgate.sandbox.policy import MEGABYTE, Policy
 from toolgate.tools.code.program import note, text
+from toolgate.tools.code.turn import turn
 from toolgate.tools.means import Means
 from toolgate.tools.system.roots import Roots
 from toolgate.tools.system.threaded import threaded
@@ -34,22 +35,23 @@ async def run_shell(
     if "\0" in command:
         raise ToolError("A command has no NUL character. Leave it out.")
     place = await threaded(_place, Roots.of(means), folder)
-    left = (call.until_ns - clock.monotonic_ns()) / 1e9 - _SPARE
-    seconds = max(1.0, min(timeout, left))
     sandbox = await means.sandbox()
-    finished = await sandbox.run(
-        (_SHELL, "-c", command),
-        Policy(
-            writable=(place,),
-            hidden=means.unseen,
-            env=_ENV,
-            cpu=seconds + _SPARE,
-            seconds=seconds,
-            output=_MOST_OUTPUT,
-        ),
-        stdin=stdin.encode(),
-        folder=place,
-    )
+    async with turn(means, call):
+        left = (call.until_ns - clock.monotonic_ns()) / 1e9 - _SPARE
+        seconds = max(1.0, min(timeout, left))
+        finished = await sandbox.run(
+            (_SHELL, "-c", command),
+            Policy(
+                writable=(place,),
+                hidden=means.unseen,
+                env=_ENV,
+                cpu=seconds + _SPARE,
+                seconds=seconds,
+                output=_MOST_OUTPUT,
+            ),
+            stdin=stdin.encode(),
+            folder=place,
+        )
     told: dict[str, Any] = {
         "ended": finished.ended,
         "exit_code": finished.code,

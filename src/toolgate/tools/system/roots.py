@@ -31,6 +31,7 @@ from toolgate.sandbox.ways import RefusedRootError, opened, settled
 from toolgate.settings.settings import FOLDER
 from toolgate.tools.means import Means
 from toolgate.tools.system.beneath import folder_beneath, has_openat2
+from toolgate.tools.system.gits import check_no_head, check_not_gits, check_place
 from toolgate.tools.system.kept import Kept, ancestors, identity
 from toolgate.tools.system.naming import check_new, parts_of
 from toolgate.tools.system.spot import MEGABYTE, Spot, told
@@ -92,12 +93,14 @@ class Roots:
         """Where a path leads, to put something there; with the folders on the way, if asked."""
         if parents:
             self.make_folders(posixpath.dirname(path))
-        with self._spot(path) as spot:
+        root, parts = self._root(parts_of(path))
+        with self._at(root, parts, is_written=True) as spot:
             for part in parts_of(path):
                 _check_new(part)
             if spot.name == ".":
                 raise ToolError("That is the root folder itself. Write the path of a file in it.")
             _check_new(spot.name)
+            check_no_head(spot.name)
             self._refuse_protected(spot)
             yield spot
 
@@ -137,7 +140,7 @@ class Roots:
             _check_new(part)
         made: list[str] = []
         for count in range(1, len(parts) + 1):
-            with self._at(root, parts[:count]) as spot:
+            with self._at(root, parts[:count], is_written=True) as spot:
                 if spot.stat() is not None:
                     continue
                 self._refuse_protected(spot)
@@ -162,7 +165,9 @@ class Roots:
         return self._at(*self._root(parts_of(path)))
 
     @contextmanager
-    def _at(self, root: Root, parts: tuple[str, ...]) -> Generator[Spot]:
+    def _at(
+        self, root: Root, parts: tuple[str, ...], *, is_written: bool = False
+    ) -> Generator[Spot]:
         """The folder is held; the last name is followed, beneath the root, where it is a link."""
         shown = self._shown(root, parts)
         with contextlib.ExitStack() as stack:
@@ -176,8 +181,11 @@ class Roots:
             except OSError as error:
                 raise told(error, shown) from None
             stack.callback(os.close, folder)
-            if identity(os.fstat(base)) not in ancestors(folder):
+            top = identity(os.fstat(base))
+            if top not in ancestors(folder):
                 raise told(OSError(errno.EXDEV, ""), shown)
+            if is_written:
+                check_place(folder, name, top)
             yield Spot(folder=folder, name=name, shown=shown)
 
     def _shown(self, root: Root, parts: tuple[str, ...]) -> str:
@@ -203,15 +211,6 @@ _ASK = "Ask the operator to name one that is there in the setting tools.roots."
 def _check_new(name: str) -> None:
     check_new(name)
     check_not_gits(name)
-
-
-def check_not_gits(name: str) -> None:
-    """Whoever writes there has their commands run by the next who uses git."""
-    if name.casefold() == ".git":
-        raise ToolError(
-            "What is in .git belongs to git, which runs hooks and settings from there. No tool "
-            "writes it: use git for that."
-        )
 
 
 def _protected(spot: Spot) -> ToolError:

@@ -32,6 +32,7 @@ def main() -> None:
     asked, told = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # What a library prints is not an answer.
     os.dup2(2, 1)
+    _alone(told.fileno())
     _bound(int(sys.argv[1]))
     while (request := read(asked)) is not None:
         write(told, *_answered(request))
@@ -52,6 +53,18 @@ def write(stream: BinaryIO, raw: bytes, content: bytes) -> None:
     stream.write(raw)
     stream.write(content)
     stream.flush()
+
+
+def _alone(kept: int) -> None:
+    """Close what was open where this was started: not every way to start a process does.
+
+    In the sandbox there is nothing of it, and nothing that tells of it.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        for number in map(int, os.listdir("/dev/fd")):  # noqa: PTH208  their numbers
+            if number > 2 and number != kept:
+                with contextlib.suppress(OSError):
+                    os.close(number)
 
 
 def _bound(memory: int) -> None:

@@ -11,6 +11,7 @@ from toolgate.errors import ToolError
 MOST = 8
 POINTS = 100_000
 _FEW = 200
+_HOW = 'Write points as [x, y], and several series by name: {"north": [1, 2], "south": [3, 1]}.'
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -79,8 +80,10 @@ def _points(
     name: str, given: Any, x: Sequence[float | None] | None
 ) -> tuple[tuple[float, float | None], ...]:
     if not isinstance(given, list):
-        raise ToolError(f"The series {name[:40]!r} is not a list of numbers.")
+        raise ToolError(f"The series {name[:40]!r} is not a list of numbers. {_HOW}")
     values = cast("list[Any]", given)
+    if any(isinstance(one, dict) for one in values):
+        raise ToolError(f"A series holds numbers, and no objects. {_HOW}")
     if values and all(isinstance(one, list) for one in values):
         return tuple(_pair(name, one) for one in values)
     if x is not None and len(x) != len(values):

@@ -1,0 +1,95 @@
+"""An MCP server that wants tokens, and whoever gives them; both on loopback."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qs
+
+from tests.providers.service import Answer, Seen, Service, answer, service
+from tests.upstreams.misbehaving import answer as said_right
+from tests.upstreams.misbehaving import result, text
+
+SECRET = "s3cret-of-the-client"  # noqa: S105  of nobody
+
+
+class Guarded:
+    """`good` are the tokens that are taken; each that is given is a new one, and is good."""
+
+    def __init__(self, server: Service, giver: Service) -> None:
+        self.server = server
+        self.giver = giver
+        self.url = f"{server.url}/mcp"
+        self.good: set[str] = set()
+        self.given: list[dict[str, str]] = []
+        # Whom the server names, and what it says that it needs.
+        self.names = giver.url
+        self.scope = ""
+        # Whether it says on its stream that its tools have changed.
+        self.streams = False
+        self.refuses = False
+        # What is published beside what is right, or in its place.
+        self.published: dict[str, str] = {}
+        # What is said instead of a token.
+        self.says: Answer | None = None
+        # Tokens are given once this is set.
+        self.gives = asyncio.Event()
+        self.gives.set()
+        server.answers = self.served
+        giver.answers = self.token
+
+    def asked(self, method: str) -> list[Seen]:
+        """Requests of this method, in order."""
+        found = [one for one in self.server.seen if one.target == "/mcp" and one.body]
+        return [one for one in found if one.json.get("method") == method]
+
+    def served(self, seen: Seen) -> Answer:
+        if seen.target.startswith("/.well-known/oauth-protected-resource"):
+            return answer({"resource": self.url, "authorization_servers": [self.names]})
+        if seen.headers.get("authorization", "").removeprefix("Bearer ") not in self.good:
+            scope = f' scope="{self.scope}"' if self.scope else ""
+            return answer({}, 401, WWW_Authenticate=f"Bearer{scope}")
+        if seen.method == "GET":
+            if not self.streams:
+                return Answer(405, b"")
+            changed = b'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'
+            return Answer(200, changed, "text/event-stream")
+        said: dict[str, Any] = json.loads(seen.body) if seen.body else {}
+        if said.get("method") == "tools/call" and said["params"]["name"] == "echo":
+            told = f"{dict(seen.headers)} {SECRET}"
+            return Answer(200, result(said["id"], text(told)))
+        if said.get("method") == "tools/call" and said["params"]["name"] == "more":
+            need = 'Bearer error="insufficient_scope", scope="admin"'
+            return answer({}, 403, WWW_Authenticate=need)
+        made = said_right(said)
+        return Answer(202, b"") if made is None else Answer(200, made)
+
+    def token(self, seen: Seen) -> "Answer | Awaitable[Answer]":
+        if seen.target.startswith("/.well-known/oauth-authorization-server"):
+            methods = ["client_secret_post"]
+            there = {
+                "issuer": self.giver.url,
+                "authorization_endpoint": f"{self.giver.url}/authorize",
+                "token_endpoint": f"{self.giver.url}/token",
+                "token_endpoint_auth_methods_supported": methods,
+            }
+            return answer(there | self.published)
+        return self._given(seen) if seen.target == "/token" else answer({}, 404)
+
+    async def _given(self, seen: Seen) -> Answer:
+        form = {name: one for name, [one] in parse_qs(seen.body.decode()).items()}
+        self.given.append(form | {"authorization": seen.headers.get("authorization", "")})
+        token = f"token-{len(self.given)}-of-the-giver"
+        await self.gives.wait()
+        if self.says is not None:
+            return self.says
+        if not self.refuses:
+            self.good.add(token)
+        return answer({"access_token": token, "token_type": "Bearer", "expires_in": 3600})
+
+
+@asynccontextmanager
+async def guarded() -> AsyncGenerator[Guarded]:
+    async with service() as server, service() as giver:
+        yield Guarded(server, giver)
