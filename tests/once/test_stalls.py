@@ -11,7 +11,7 @@ from tests.once.recorder import Recorder
 from tests.once.staff import Staff
 
 pytestmark = [pytest.mark.req("S2", "S3"), pytest.mark.timeout(600)]
-ROUNDS = int(os.environ.get("TOOLGATE_ONCE_STALLS", "30"))
+ROUNDS = int(os.environ.get("TOOLGATE_ONCE_STALLS", "100"))
 AT_ONCE = 10
 HALF = AT_ONCE // 2
 
