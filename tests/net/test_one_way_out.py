@@ -54,6 +54,7 @@ ALLOWED = {
     "store/notices.py": "the same",
     "store/channel.py": "the same",
     "brokers/arrivals.py": "Kafka, that the settings name",
+    "brokers/knock.py": "the same",
     "brokers/line.py": "the same",
     "brokers/reader.py": "the same",
     "brokers/results.py": "the same",

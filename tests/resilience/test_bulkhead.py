@@ -221,12 +221,17 @@ async def test_threads_that_are_stuck_leave_other_tools_theirs() -> None:
 @pytest.mark.req("X4")
 async def test_a_thread_counts_as_taken_until_its_work_is_really_over() -> None:
     threads = Threads(most=3, each=2)
-    go = threading.Event()
+    go, begun = threading.Event(), threading.Semaphore(0)
+
+    def stuck() -> None:
+        begun.release()
+        go.wait()
+
     try:
-        tasks = [asyncio.create_task(threads.run(go.wait, of="stuck")) for _ in range(2)]
-        await asyncio.sleep(0)
+        tasks = [asyncio.create_task(threads.run(stuck, of="stuck")) for _ in range(2)]
+        for _ in tasks:
+            await until(lambda: begun.acquire(blocking=False))
         for task in tasks:
-            await until(lambda: threading.active_count() > 2)
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with pytest.raises(NotBegun):
