@@ -83,8 +83,8 @@ async def chosen(
             return Governed(Programs(found, guard), settings, protected, hidden)
         reasons.append(f"{name}: {found}")
     return Refusing(
-        f"No sandbox holds on this machine, so no program runs. {_ADVICE[names[0]]}, or see "
-        f"`toolgate doctor`. {'; '.join(reasons)}."
+        f"No sandbox holds on this machine, so no program runs. {_ADVICE[names[0]]}. "
+        f"{'; '.join(reasons)}."
     )
 
 
