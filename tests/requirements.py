@@ -61,7 +61,7 @@ REQUIREMENTS: dict[str, tuple[Built, str]] = {
     "V2": (WHOLE, "REST with its description, library here and on a server"),
     "V3": (WHOLE, "API keys and tokens; one tenant never sees another's"),
     "V4": (NOT_YET, "console"),
-    "V5": (PARTLY, "command line for what exists, here and on a server; not worker"),
+    "V5": (PARTLY, "command line for what exists, here and on a server"),
     "T1": (WHOLE, "the 39 tools, at every door"),
     "T2": (WHOLE, "the plugins' tools, canvases among them"),
     "T3": (WHOLE, "the agent system's 19 tools, with their schemas"),
