@@ -2,6 +2,7 @@
 
 Real servers in processes of their own, a load generator in another. CPU is that of the server's
 process alone, with all that a call causes in it: key, gate, validation, limits, metrics, journal.
+The generator stays awake; what it costs a server to wake one up has rows of its own.
 Rounds are interleaved, so that a machine that slows down slows all of them and ratios stay true.
 """
 
@@ -69,7 +70,7 @@ class Asked:
     wire: Wire
     rate: float
 
-    def load(self, connections: int, seconds: float) -> Load:
+    def load(self, connections: int, seconds: float, *, awake: bool = False) -> Load:
         """As many requests as fill about that time."""
         return Load(
             port=self.house.port,
@@ -77,6 +78,7 @@ class Asked:
             requests=max(int(self.rate * seconds), 4 * connections),
             connections=connections,
             pid=self.house.pid,
+            awake=awake,
         )
 
 
@@ -117,16 +119,22 @@ def row(name: str, took: list[Served]) -> Row:
 
 
 Rounds = dict[tuple[str, int], list[Served]]
+# In place of the connections: the usual ones, of a generator that sleeps when it has nothing to do.
+ASLEEP = 0
 
 
 def measured(process: Executor, ready: dict[str, Asked], rounds: int, seconds: float) -> Rounds:
-    """Every server at the usual concurrency; the floor and ours alone and in a crowd too."""
+    """Every server at the usual concurrency; the floor and ours also alone, in a crowd, and by a
+    generator that sleeps.
+    """
     wanted = [(name, CONCURRENCY) for name in ready]
-    wanted += [(name, few) for few in (1, CROWD) for name in (FLOOR, OURS) if name in ready]
+    wanted += [(name, few) for few in (1, CROWD, ASLEEP) for name in (FLOOR, OURS) if name in ready]
     took: Rounds = {one: [] for one in wanted}
     for _ in range(rounds):
         for name, connections in wanted:
-            served = process.submit(run, ready[name].load(connections, seconds)).result()
+            awake = connections != ASLEEP
+            load = ready[name].load(connections or CONCURRENCY, seconds, awake=awake)
+            served = process.submit(run, load).result()
             took[name, connections].append(checked(served))
     return took
 
@@ -168,7 +176,7 @@ def main() -> int:
     found = missing | {name: row(name, took[name, CONCURRENCY]) for name in ready}
     rows = [found[name] for name in CASES]
     rows += [
-        row(f"{name}, concurrency {connections}", served)
+        row(f"{name}, {f'concurrency {connections}' if connections else 'asleep between'}", served)
         for (name, connections), served in took.items()
         if connections != CONCURRENCY
     ]
