@@ -71,6 +71,7 @@ def load(file: Path | str | None = None, environment: Mapping[str, str] | None =
         raise SettingsInvalid(problems) from None
     if not problems:
         problems.extend(_exposed(settings, places))
+        problems.extend(_unnamed(settings, places))
     if problems:
         raise SettingsInvalid(problems)
     return settings
@@ -249,9 +250,22 @@ def _invalid(error: Any, places: _Places) -> Problem:
     # An address can hold a password, above all one that is written wrongly.
     secret = "url" in path[-1] or (isinstance(given, str) and "://" in given)
     # So can what stands where the name of a variable should.
-    secret = secret or any(part.endswith("_env") for part in path)
+    secret = secret or any(part.endswith("_env") or part == "secret" for part in path)
     value = "" if secret or isinstance(given, dict) else f" (it is {given!r})"
     return Problem(places(path), f"{shown}: {message[:1].lower()}{message[1:]}{value}")
+
+
+def _unnamed(settings: Settings, places: _Places) -> Iterator[Problem]:
+    """Secrets are named. What names none may be one itself: it is not repeated."""
+    known = settings.providers.http.secrets
+    for name, server in settings.mcp.servers.items():
+        if server.oauth.secret and server.oauth.secret not in known:
+            path = ("mcp", "servers", name, "oauth", "secret")
+            yield Problem(
+                places(path),
+                f"{'.'.join(path)} names no secret of [providers.http.secrets]; write the name of "
+                "one, and not its value",
+            )
 
 
 def _exposed(settings: Settings, places: _Places) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 import re
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin, urlsplit
 
 import orjson
 import pytest
@@ -135,6 +135,20 @@ def test_no_argument_leads_out_of_its_place_in_the_path(value: str) -> None:
     inside = url.removeprefix(before).removesuffix(behind)
     assert not set("/?#;\\@&= \r\n\t") & set(inside)
     assert inside.isascii()
+
+
+@pytest.mark.req("P2")
+def test_joined_without_care_some_of_them_would() -> None:
+    """The guard-off control: what a client makes of an address that arguments are put into."""
+    out = [
+        urljoin(f"{HOST}/v1/users/{value}/files", "")
+        if value.startswith(("?", "#"))
+        else urljoin(f"{HOST}/v1/users/", f"{value}/files")
+        for value in TRAVERSALS
+    ]
+    assert f"{HOST}/admin/files" in out
+    assert "http://evil.com/files" in out
+    assert any(urlsplit(one).path == "/v1/users/" for one in out), "the rest is a query"
 
 
 @pytest.mark.req("P2")

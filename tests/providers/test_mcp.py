@@ -6,8 +6,8 @@ import pytest
 
 from tests.sources.mcp.served import ME, PLAIN, READS, TRUSTED, served, text, tool
 from toolgate.breaker import Outcome
-from toolgate.errors import CallFailed, ProviderUnavailable, ToolError
-from toolgate.executor.resilience.breaking import judged
+from toolgate.errors import CallFailed, CircuitOpen, ProviderUnavailable, ToolError
+from toolgate.executor.resilience.breaking import LIMITS, judged
 from toolgate.providers.mcp import KEY, SaidError, data_of
 from toolgate.settings.outward import McpServer
 from toolgate.testing.upstream import MemoryUpstream
@@ -158,6 +158,23 @@ def test_a_tools_own_error_does_not_count_against_its_server() -> None:
     assert judged(SaidError("no")) is Outcome.IGNORED
     assert judged(ToolError("no")) is Outcome.IGNORED
     assert judged(ProviderUnavailable("away")) is Outcome.FAILED
+
+
+@pytest.mark.parametrize("lost", [broken("it", "its program ended."), late("it", 5)])
+async def test_what_goes_wrong_with_a_server_counts_against_it(lost: CallFailed) -> None:
+    it = upstream(lost, **READS)
+    async with served({"it": it}, TRUSTED) as house:
+        for _ in range(LIMITS.at_least):
+            assert (await house.gate.call("one", {}, caller=ME)).error is not None
+        sent = len(it.heard)
+        with pytest.raises(CircuitOpen):
+            await house.gate.call("one", {}, caller=ME)
+        assert len(it.heard) == sent
+    # The control: what it says itself opens nothing.
+    it = upstream(text("No.", isError=True), **READS)
+    async with served({"it": it}, TRUSTED) as house:
+        for _ in range(3 * LIMITS.at_least):
+            assert (await house.gate.call("one", {}, caller=ME)).error is not None
 
 
 def test_the_other_shape_of_settings_is_taken() -> None:

@@ -1,6 +1,8 @@
 """Commands through a whole gate, in a real sandbox: what they get, touch, and answer."""
 
+import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -63,6 +65,29 @@ async def test_rm_removes_what_it_is_given_and_nothing_else(tmp_path: Path) -> N
         assert sorted(one.name for one in work.iterdir()) == ["kept", "other"]
 
 
+async def test_an_option_that_writes_a_file_writes_none_unless_options_are_declared(
+    tmp_path: Path,
+) -> None:
+    there = {"folder": "work", "writable": ["work"]}
+    options = [f"--output={CANARY}", f"-o{CANARY}"]
+    async with gate_with(
+        tmp_path,
+        shell_tool("sorted", "sort", "{path}", config=there),
+        shell_tool("careless", "sort", "{path}", config=there | {"dashes": ["path"]}),
+    ) as gate:
+        work = tmp_path / "work"
+        (work / "names").write_text("b\na\n")
+        for option in options:
+            with pytest.raises(InvalidArguments, match="dash or a plus"):
+                await gate.call("sorted", {"path": option}, caller=ME)
+        assert not (work / CANARY).exists()
+        assert (await data(gate, "sorted", {"path": "names"}))["stdout"] == "a\nb\n"
+        # The guard-off control: where a definition takes options, they do what they say.
+        for option in options:
+            await data(gate, "careless", {"path": option})
+            (work / CANARY).unlink()
+
+
 async def test_no_variable_of_ours_or_of_an_argument_reaches_a_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +103,11 @@ async def test_no_variable_of_ours_or_of_an_argument_reaches_a_command(
     assert found["LANG"] == "C"
     assert not set(steering) & set(found)
     assert found["PATH"].startswith("/usr/local/sbin:")
+    # The guard-off control: a program that is started without more gets all of them.
+    plainly = subprocess.run(  # noqa: ASYNC221  it ends at once
+        [sys.executable, "-I", "-c", SHOW_ENV], capture_output=True, check=True
+    )
+    assert set(steering[1:]) <= set(json.loads(plainly.stdout))
 
 
 async def test_a_hostile_folder_is_worked_in_and_not_used(tmp_path: Path) -> None:

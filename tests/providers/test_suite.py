@@ -101,6 +101,9 @@ class TestShell(ProviderSuite):
     def absent(self) -> Sample | None:
         return self._sample(["ls", "{text}"], "-a dash")
 
+    def unfit(self) -> Sample | None:
+        return self._sample(["ls", "{text}"], "--color")
+
     @staticmethod
     def _sample(argv: list[str], text: str) -> Sample:
         return Sample(config={"argv": argv}, args={"text": text}, input_schema=TEXT)
@@ -154,6 +157,9 @@ class CarelessSuite(ProviderSuite):
     def absent(self) -> Sample | None:
         return self.says("absent")
 
+    def unfit(self) -> Sample | None:
+        return self.says("unfit")
+
 
 @pytest.mark.parametrize(
     ("promise", "said"),
@@ -163,6 +169,7 @@ class CarelessSuite(ProviderSuite):
         ("a_call_ends_with_its_time_and_is_not_known_to_have_failed", "ended with a result"),
         ("a_call_that_is_cancelled_ends_and_others_go_on", "goes on"),
         ("where_nothing_was_begun_it_says_so", "nothing was begun"),
+        ("what_it_refuses_by_its_own_rules_nobody_is_asked_about", "approval_pending"),
         ("a_failure_is_told_in_words_without_secrets", "tells a secret"),
         ("what_it_opened_is_closed", "leaves 1 tasks"),
     ],

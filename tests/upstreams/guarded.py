@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qs
@@ -11,6 +11,8 @@ from tests.providers.service import Answer, Seen, Service, answer, service
 from tests.upstreams.misbehaving import answer as said_right
 from tests.upstreams.misbehaving import result, text
 
+# Where the server publishes what it is: where it has to, and where it can say that it does.
+OWN = ("/.well-known/oauth-protected-resource", "/of-mine")
 SECRET = "s3cret-of-the-client"  # noqa: S105  of nobody
 
 
@@ -29,8 +31,13 @@ class Guarded:
         # Whether it says on its stream that its tools have changed.
         self.streams = False
         self.refuses = False
+        # What it says beside `Bearer`, and what it answers where its own document should be.
+        self.challenge = ""
+        self.own: Answer | None = None
+        # What it wants beside that for the tool `more`.
+        self.more: Callable[[], str] = lambda: "admin"
         # What is published beside what is right, or in its place.
-        self.published: dict[str, str] = {}
+        self.published: dict[str, Any] = {}
         # What is said instead of a token.
         self.says: Answer | None = None
         # Tokens are given once this is set.
@@ -45,10 +52,13 @@ class Guarded:
         return [one for one in found if one.json.get("method") == method]
 
     def served(self, seen: Seen) -> Answer:
-        if seen.target.startswith("/.well-known/oauth-protected-resource"):
-            return answer({"resource": self.url, "authorization_servers": [self.names]})
+        if seen.target.startswith(OWN):
+            right = {"resource": self.url, "authorization_servers": [self.names]}
+            return self.own or answer(right)
+        if seen.target != "/mcp":
+            return answer({}, 404)
         if seen.headers.get("authorization", "").removeprefix("Bearer ") not in self.good:
-            scope = f' scope="{self.scope}"' if self.scope else ""
+            scope = f' scope="{self.scope}"' if self.scope else self.challenge
             return answer({}, 401, WWW_Authenticate=f"Bearer{scope}")
         if seen.method == "GET":
             if not self.streams:
@@ -60,7 +70,7 @@ class Guarded:
             told = f"{dict(seen.headers)} {SECRET}"
             return Answer(200, result(said["id"], text(told)))
         if said.get("method") == "tools/call" and said["params"]["name"] == "more":
-            need = 'Bearer error="insufficient_scope", scope="admin"'
+            need = f'Bearer error="insufficient_scope", scope="{self.more()}"'
             return answer({}, 403, WWW_Authenticate=need)
         made = said_right(said)
         return Answer(202, b"") if made is None else Answer(200, made)
@@ -73,6 +83,7 @@ class Guarded:
                 "authorization_endpoint": f"{self.giver.url}/authorize",
                 "token_endpoint": f"{self.giver.url}/token",
                 "token_endpoint_auth_methods_supported": methods,
+                "code_challenge_methods_supported": ["S256"],
             }
             return answer(there | self.published)
         return self._given(seen) if seen.target == "/token" else answer({}, 404)

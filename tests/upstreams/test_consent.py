@@ -115,5 +115,16 @@ async def test_a_page_of_the_web_is_opened(far: Guarded) -> None:
     assert opened.startswith("https://login.example/authorize?response_type=code&client_id=us&")
 
 
+@pytest.mark.parametrize("proofs", [None, [], ["plain"], "S256"])
+async def test_nobody_is_asked_for_a_code_that_anyone_could_use(
+    far: Guarded, proofs: object
+) -> None:
+    """The control is above: with S256 the page is opened."""
+    opener = Opener()
+    far.published = {"code_challenge_methods_supported": proofs}
+    assert "takes a code from anyone" in await problem(far, opener, Registered(id="us"))
+    assert opener.opened == []
+
+
 def test_there_are_enough() -> None:
     assert len(set(HOSTILE)) >= 40

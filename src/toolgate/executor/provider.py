@@ -1,6 +1,7 @@
 """The port to what runs tools."""
 
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from toolgate.call import Call
 from toolgate.errors import (
@@ -39,5 +40,18 @@ class Provider(Protocol):
         """The tool's result as a JSON value. A failure is a `CallFailed`.
 
         Where nothing was begun, one of `NOT_BEGUN` says so.
+        """
+        ...
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """A provider with rules of its own for arguments, beyond the schema. It need not have any."""
+
+    def unfit(self, spec: ToolSpec, args: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+        """What `run` would refuse of these, as pointers with reasons; nothing where they fit.
+
+        Asked before a person is, and before a call is claimed: it begins, sends and reads nothing,
+        and does not wait. `run` still refuses by itself.
         """
         ...

@@ -3,13 +3,13 @@
 import importlib
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
 from toolgate.call import Call
 from toolgate.errors import UnsupportedProvider
-from toolgate.executor.provider import KINDS, Provider
+from toolgate.executor.provider import KINDS, Choosy, Provider
 from toolgate.settings.outward import CustomProvider
 from toolgate.spec.tool import ToolSpec
 
@@ -117,6 +117,11 @@ class _Plugged:
         except Exception as error:  # noqa: BLE001  it is not ours, and can raise anything
             return f"provider {self._kind!r} could not look at it ({type(error).__name__})"
 
+    def unfit(self, spec: ToolSpec, args: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+        """As it says itself, where it has rules of its own."""
+        provider = self._loaded()
+        return provider.unfit(spec, args) if isinstance(provider, Choosy) else ()
+
     async def run(self, call: Call) -> Any:
         """As it runs it."""
         provider = self._loaded()
@@ -147,6 +152,9 @@ class _Plugged:
         run = getattr(made, "run", None)
         if not callable(getattr(made, "unusable", None)) or not inspect.iscoroutinefunction(run):
             self._broken = f"provider {self._kind!r} has no unusable(spec) and async run(call)"
+            return None
+        if inspect.iscoroutinefunction(getattr(made, "unfit", None)):
+            self._broken = f"provider {self._kind!r} has an async unfit; it must not wait"
             return None
         self._provider = made
         return made

@@ -132,7 +132,7 @@ class McpOAuth(Part):
     secret: str = Field(
         default="",
         description="The name of a secret of `[providers.http.secrets]`. Its hosts are those of "
-        "the server and of whoever gives tokens: it goes to no other.",
+        "whoever gives tokens: it goes to no other, and to the server only where that is listed.",
     )
     token_url: Annotated[str, AfterValidator(http_url)] = Field(
         default="", description="Where tokens are given; empty: where the server says."

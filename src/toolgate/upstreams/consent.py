@@ -50,15 +50,17 @@ class Consented:
     async def token(self, said: Mapping[str, str], held: tuple[str, ...]) -> Token:
         """One for what the server wants, beside what is held already."""
         want = await discovery.wanted(self._client, self._url, said)
-        scopes = tuple(dict.fromkeys((*held, *want.scopes)))
+        scopes = discovery.scopes_of(held, want.scopes)
         giver = await discovery.issuer(self._client, want.issuer)
         for endpoint in filter(None, (giver.authorize, giver.token, giver.register)):
-            exchange.check_endpoint(endpoint)
+            discovery.check_address(endpoint)
         if not (giver.authorize and giver.token):
             raise AwayError("whoever gives tokens for it does not say where.")
+        if not giver.wants_proof:
+            raise AwayError("whoever gives tokens for it takes a code from anyone who has it.")
         me = await self._introduced(giver)
         text = await self._asked(want, giver, me, scopes)
-        return Token(text, scopes, secrets=(me.secret,))
+        return Token(text, scopes, secrets=(me.secret, me.basic))
 
     async def _asked(
         self, want: Wanted, giver: Issuer, me: Registered, scopes: tuple[str, ...]

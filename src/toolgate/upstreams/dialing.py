@@ -46,7 +46,8 @@ def connected(
     else:
         urls = filter(None, (settings.url, settings.oauth.token_url))
         reached = client.named(*urls) if is_named else client
-        dial = AddressDial(name, settings, reached, environ, _challenge(settings, reached, secret))
+        challenge = _challenge(settings, reached, secret, is_named=is_named)
+        dial = AddressDial(name, settings, reached, environ, challenge)
     chosen = None if settings.revision == "auto" else settings.revision == protocol.MODERN
     return Connected(name, dial, asks=settings.asks, timeout=settings.timeout, is_modern=chosen)
 
@@ -131,9 +132,13 @@ class ProgramDial:
         )
 
 
-def _challenge(settings: McpServer, client: HttpClient, secret: Secret) -> Challenge | None:
-    oauth = settings.oauth
-    return OAuth(Credentials(settings.url, client, oauth, secret)) if oauth.client_id else None
+def _challenge(
+    settings: McpServer, client: HttpClient, secret: Secret, *, is_named: bool
+) -> Challenge | None:
+    url, oauth = settings.url, settings.oauth
+    if not oauth.client_id:
+        return None
+    return OAuth(Credentials(url, client, oauth, secret, is_named=is_named))
 
 
 def _values(named: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:

@@ -8,8 +8,7 @@ from urllib.parse import quote_plus, urlencode
 import msgspec
 
 from toolgate.net.client import HttpClient
-from toolgate.net.errors import Lost, NotAllowed, NotSent
-from toolgate.net.location import read
+from toolgate.net.errors import Lost, NotSent
 from toolgate.upstreams import discovery
 from toolgate.upstreams.discovery import Issuer
 from toolgate.upstreams.failures import AwayError
@@ -18,7 +17,14 @@ _MOST = 256 * 1024
 _SECONDS = 30.0
 _FORM = "application/x-www-form-urlencoded"
 _TOKEN = re.compile(r"[!-~]{1,32768}\Z")
-_CODE = re.compile(r"[a-z_]{1,64}\Z")
+# Whoever calls reads them: no other word of whoever gives tokens comes as far.
+_CODES = frozenset(
+    {
+        *("invalid_request", "invalid_client", "invalid_grant", "invalid_scope", "invalid_target"),
+        *("unauthorized_client", "unsupported_grant_type", "access_denied", "server_error"),
+        *("temporarily_unavailable", "invalid_redirect_uri", "invalid_client_metadata"),
+    }
+)
 
 
 class Registered(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +33,16 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     secret: str = ""
     method: str = ""
+
+    def __repr__(self) -> str:
+        # Logs and errors have no secret.
+        return f"Registered({self.id!r})"
+
+    @property
+    def basic(self) -> str:
+        """Who we are, as a header says it."""
+        pair = f"{quote_plus(self.id)}:{quote_plus(self.secret)}".encode()
+        return f"Basic {base64.b64encode(pair).decode()}"
 
 
 async def exchanged(
@@ -37,8 +53,7 @@ async def exchanged(
     sent = dict(form)
     method = me.method or method_of(giver, has_secret=bool(me.secret))
     if method == "client_secret_basic" and me.secret:
-        pair = f"{quote_plus(me.id)}:{quote_plus(me.secret)}".encode()
-        head["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        head["Authorization"] = me.basic
     else:
         sent["client_id"] = me.id
         if method == "client_secret_post":
@@ -70,7 +85,7 @@ async def posted(
     document = discovery.parsed(answer.body)
     if answer.status not in {200, 201} or document is None:
         code = (document or {}).get("error")
-        why = f", {code}" if type(code) is str and _CODE.match(code) else ""
+        why = f", {code}" if type(code) is str and code in _CODES else ""
         raise AwayError(f"whoever gives tokens for it refused (HTTP {answer.status}{why}).")
     return document
 
@@ -83,16 +98,3 @@ def method_of(giver: Issuer, *, has_secret: bool) -> str:
         if method in giver.methods:
             return method
     return "client_secret_basic"
-
-
-def check_endpoint(url: str) -> None:
-    """An address from elsewhere: one of the web that nobody on the way can read, or none."""
-    try:
-        there = read(url)
-    except NotAllowed:
-        raise AwayError(
-            "whoever gives tokens for it names an address that is none of the web."
-        ) from None
-    is_here = there.host == "localhost" or (there.address is not None and there.address.is_loopback)
-    if there.scheme != "https" and not is_here:
-        raise AwayError("whoever gives tokens for it names an address in clear text.")

@@ -184,6 +184,7 @@ class Http:
         self, id_: int, body: bytes, head: Mapping[str, str], seconds: float, line: Line | None
     ) -> Json:
         last: Exception | None = None
+        is_known = False
         for _ in range(_MOST_MOVES):
             try:
                 return await self._answered(id_, body, head, seconds, line)
@@ -191,8 +192,11 @@ class Http:
                 self.url = moved.url
             except ChallengedError as challenged:
                 last = challenged.error
-                if not await self.met(challenged.answer, head):
+                is_unknown = challenged.answer.status == 401
+                # One more token would fare no better than a new one.
+                if (is_unknown and is_known) or not await self.met(challenged.answer, head):
                     raise last from None
+                is_known = is_known or is_unknown
                 head = {**head, **self._proof()}
             except NotSent as error:
                 self.lose(error.message)
@@ -377,6 +381,8 @@ class Http:
         if self._hearing is not None:
             self._hearing.close()
         self._aside.close()
+        if self._challenge is not None:
+            self._challenge.close()
         if self._renewing is not None:
             self._renewing.cancel()
         if self._session:

@@ -60,6 +60,10 @@ class Challenge(Protocol):
         """Whether another try can succeed, after one with these headers."""
         ...
 
+    def close(self) -> None:
+        """Nobody has to be told any more."""
+        ...
+
 
 def moved_to(answer: Streaming, url: str) -> str | None:
     """The same server's other address for this; it was not looked at."""

@@ -66,6 +66,9 @@ class Streamed:
         events.begin()
         try:
             async with http.client.stream("GET", http.url, headers=head, seconds=seconds) as answer:
+                if answer.status in {401, 403} and await http.met(answer, head):
+                    # A token that ended meanwhile: the rest is had with the next one.
+                    return None
                 if answer.status != 200:
                     raise BrokenError(f"the rest of its stream is not there ({answer.status}).")
                 return await self._read(answer)

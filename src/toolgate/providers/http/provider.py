@@ -1,7 +1,7 @@
 """Requests to services: each tool is one, made from its config, through the guarded client."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from toolgate import clock
@@ -16,6 +16,7 @@ from toolgate.errors import (
 )
 from toolgate.net.client import HttpClient
 from toolgate.net.errors import Late, Lost, NotAllowed, NotSent
+from toolgate.net.headers import Fixed
 from toolgate.net.hidden import without
 from toolgate.net.location import read
 from toolgate.net.redirect import Request as Asked
@@ -35,6 +36,8 @@ from toolgate.spec.tool import ToolSpec
 _TIMES = 64
 _MOST = 64 * 1024 * 1024
 _UNAUTHORISED = 401
+# In the place of the one that a call gets when it is claimed.
+_ANY_KEY = "00000000000000000000000000"
 
 
 class _Answer(NamedTuple):
@@ -72,6 +75,19 @@ class HttpProvider:
             return str(problems)
         return None
 
+    def unfit(self, spec: ToolSpec, args: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+        """What no request can be made from: the one that would be sent is, and is not."""
+        kept = self._plans.get(spec.name)
+        if kept is None or kept[0] is not spec:
+            return ()
+        try:
+            request = kept[1].request(args, _ANY_KEY if spec.downstream_key else "")
+            read(request.url)
+            Fixed(request.headers)
+        except (Unfit, UnicodeEncodeError, NotSent) as error:
+            return [_unfit(error)]
+        return ()
+
     async def run(self, call: Call) -> Any:
         """Send the request that the arguments make, and read what comes back."""
         spec = call.grant.spec
@@ -79,11 +95,8 @@ class HttpProvider:
         plan = kept[1] if kept is not None and kept[0] is spec else self._granted(spec)
         try:
             request = plan.request(call.args, call.downstream_key)
-        except Unfit as error:
-            pointer = f"/{error.argument}" if error.argument else ""
-            raise InvalidArguments(spec.name, [(pointer, str(error))]) from None
-        except UnicodeEncodeError:
-            raise InvalidArguments(spec.name, [("", "hold half a character")]) from None
+        except (Unfit, UnicodeEncodeError) as error:
+            raise InvalidArguments(spec.name, [_unfit(error)]) from None
         proof = await plan.auth.proof()
         answer = await self._answered(call, plan, request, proof)
         if answer.status == _UNAUTHORISED and plan.auth.outdated(proof):
@@ -156,6 +169,15 @@ class HttpProvider:
             raise told from None
         except Lost as error:
             raise _lost(call, status, error) from None
+
+
+def _unfit(error: Unfit | UnicodeEncodeError | NotSent) -> tuple[str, str]:
+    if isinstance(error, Unfit):
+        return (f"/{error.argument}" if error.argument else ""), str(error)
+    if isinstance(error, NotSent):
+        said = error.message.removesuffix("Nothing was sent.").strip().rstrip(".")
+        return "", f"make a request that cannot be sent: {said[:1].lower()}{said[1:]}"
+    return "", "hold half a character"
 
 
 def _lost(call: Call, status: int, error: Lost) -> Exception:

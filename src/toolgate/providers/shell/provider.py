@@ -1,7 +1,7 @@
 """Commands of this machine, each in a sandbox. No shell reads them, and none runs on the host."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 import msgspec
@@ -75,10 +75,24 @@ class ShellProvider:
                 return f"config{reason}" if reason.startswith(".") else f"config {reason}"
         return None if self._sandbox is None else self._sandbox.refusal or None
 
+    def unfit(self, spec: ToolSpec, args: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+        """What no command can be made from."""
+        kept = self._commands.get(spec.name)
+        if kept is None or kept[0] is not spec:
+            return ()
+        try:
+            _filled(kept[1], args)
+        except Unfit as unfit:
+            return [_problem(unfit)]
+        return ()
+
     async def run(self, call: Call) -> Any:
         """Run it to its end, or to the end of the call's time."""
         found = self._granted(call.spec)
-        argv, stdin, env = _filled(call, found)
+        try:
+            argv, stdin, env = _filled(found, call.args)
+        except Unfit as unfit:
+            raise InvalidArguments(call.spec.name, [_problem(unfit)]) from None
         sandbox = self._sandbox or await self.prepare()
         left = (call.until_ns - clock.monotonic_ns()) / 1e9
         if left <= 0:
@@ -99,31 +113,31 @@ class ShellProvider:
             raise UnsupportedProvider(f"{spec.name!r} cannot run any more: {error}.") from None
 
 
-def _filled(call: Call, found: Command) -> tuple[list[str], bytes, dict[str, str]]:
-    """Words, standard input and variables for these arguments."""
-    try:
-        argv = [found.program, *found.argv.built(call.args)[1:]]
-        stdin = b"" if found.stdin is None else _read(found, found.stdin, call)
-        env = dict(PLAIN)
-        for name, text in found.env.items():
-            env[name] = _text(found, text, call)
-            check_text(next(iter(text.names), ""), env[name])
-    except Unfit as unfit:
-        pointer = f"/{unfit.name}" if unfit.name else ""
-        raise InvalidArguments(call.spec.name, [(pointer, unfit.reason)]) from None
+def _filled(found: Command, args: Mapping[str, Any]) -> tuple[list[str], bytes, dict[str, str]]:
+    """Words, standard input and variables for these arguments, or `Unfit`."""
+    argv = [found.program, *found.argv.built(args)[1:]]
+    stdin = b"" if found.stdin is None else _read(found, found.stdin, args)
+    env = dict(PLAIN)
+    for name, text in found.env.items():
+        env[name] = _text(found, text, args)
+        check_text(next(iter(text.names), ""), env[name])
     return argv, stdin, env
 
 
-def _read(found: Command, text: Template, call: Call) -> bytes:
-    raw = _text(found, text, call).encode()
+def _problem(unfit: Unfit) -> tuple[str, str]:
+    return (f"/{unfit.name}" if unfit.name else ""), unfit.reason
+
+
+def _read(found: Command, text: Template, args: Mapping[str, Any]) -> bytes:
+    raw = _text(found, text, args).encode()
     if len(raw) > _MOST_STDIN:
         raise Unfit("", f"make {len(raw):,} bytes of input; at most {_MOST_STDIN:,} are taken")
     return raw
 
 
-def _text(found: Command, text: Template, call: Call) -> str:
+def _text(found: Command, text: Template, args: Mapping[str, Any]) -> str:
     try:
-        filled = text_of(text, call.args, found.argv.defaults)
+        filled = text_of(text, args, found.argv.defaults)
         filled.encode()
     except Absent as absent:
         raise Unfit(absent.name, "is missing, and the command needs it") from None
