@@ -4,6 +4,7 @@ import asyncio
 import gzip
 from collections.abc import AsyncGenerator, Mapping
 
+import aiohttp
 import pytest
 import uvloop
 
@@ -181,8 +182,14 @@ async def test_proxies_of_the_environment_are_not_asked(
     async with far(lambda _got, _writer: OK) as proxy, far(lambda _got, _writer: OK) as there:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "HTTPS_PROXY"):
             monkeypatch.setenv(name, proxy.url())
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
         await client.get(there.url(), headers={}, most=10)
         assert (len(there.got), proxy.connections) == (1, 0)
+        # The guard-off control: a client that looks there does ask them.
+        async with aiohttp.ClientSession(trust_env=True) as other, other.get(there.url()) as told:
+            assert told.status == 200
+        assert (len(there.got), proxy.connections) == (1, 1)
 
 
 async def test_nobody_there_means_that_nothing_was_sent(client: HttpClient) -> None:

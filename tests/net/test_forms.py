@@ -7,6 +7,7 @@ import pytest
 from tests.net.far import OK, far
 from tests.net.forms import FORMS, TRICKS
 from tests.net.tripwire import hosts, tripwire
+from toolgate import clock
 from toolgate.net import guard as guarding
 from toolgate.net.addresses import Address
 from toolgate.net.client import HttpClient
@@ -85,6 +86,32 @@ async def test_an_address_that_changes_after_the_check_is_not_connected_to() -> 
         assert answer.body == b"ok"
         assert seen == [("127.0.0.1", there.port)]
         assert there.got[0].headers["host"] == f"moving.example:{there.port}"
+        await client.close()
+
+
+async def test_a_name_that_comes_to_lead_elsewhere_is_refused_also_where_a_connection_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = [ip_address("127.0.0.1")]
+
+    async def moving(_host: str) -> tuple[Address, ...]:
+        return (answers[-1],)
+
+    async with far(lambda _got, _writer: OK) as there:
+        client = HttpClient(Guard(["127.0.0.0/8"], resolver=Resolver(moving)))
+        url = there.url("/", "moving.example")
+        assert (await client.get(url, headers={}, most=10)).body == b"ok"
+        answers.append(ip_address("10.0.0.7"))
+        # What is remembered of a name is looked up again after a while.
+        later = clock.monotonic_ns() + 3_600_000_000_000
+        monkeypatch.setattr("toolgate.net.resolver.clock.monotonic_ns", lambda: later)
+        with tripwire() as seen, pytest.raises(NotAllowed, match="private address"):
+            await client.get(url, headers={}, most=10)
+        assert (seen, len(there.got)) == ([], 1)
+        # The control: were it to lead where it may, it would be asked again.
+        answers.append(ip_address("127.0.0.1"))
+        monkeypatch.setattr("toolgate.net.resolver.clock.monotonic_ns", lambda: 2 * later)
+        assert (await client.get(url, headers={}, most=10)).body == b"ok"
         await client.close()
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from tests.house import ME, until
 from tests.late import needs
-from tests.net.test_tls import Authority
 from tests.queue.yard import Yard, over
+from tests.servers.authority import Authority
 from tests.servers.kafka import Kafka
 from tests.servers.process import free_port
 from toolgate import Caller, Output
@@ -63,14 +63,15 @@ async def test_what_is_wrong_with_topics_is_said_when_the_house_opens(
     assert "has 4 partitions and queue.topics.partitions is 9" in caplog.text
 
 
-async def test_a_stranger_to_the_brokers_is_told_so(
+async def test_brokers_that_do_not_ask_who_we_are_are_not_told(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sasl = Sasl(mechanism="PLAIN", username_env="KAFKA_USER", password_env="KAFKA_PASSWORD")  # noqa: S106
     assert "KAFKA_USER is not set" in await refused(yard, sasl=sasl)
     monkeypatch.setenv("KAFKA_USER", "ann")
     monkeypatch.setenv("KAFKA_PASSWORD", "wrong")
-    assert "do not know us" in await refused(yard, sasl=sasl)
+    told = await refused(yard, sasl=sasl)
+    assert "does not ask for a name and a password; leave out queue.sasl" in told
 
 
 async def test_a_broker_without_tls_that_is_asked_for_it_is_told_as_such(
@@ -183,10 +184,24 @@ async def test_a_workers_numbers_are_for_its_own_machine_only(tmp_path: Path) ->
         assert b"toolgate_" not in _asked(port, "/metrics", 404)
 
 
-def _asked(port: int, path: str, status: int) -> bytes:
+async def test_a_page_whose_name_points_to_this_machine_is_not_told_a_workers_numbers(
+    tmp_path: Path,
+) -> None:
+    port = free_port()
+    with Yard(tmp_path, "", queue='work = "never"') as yard:
+        yard.worker("--health", f"127.0.0.1:{port}")
+        for host in ("evil.example", f"evil.example:{port}", "localhost.evil.example", ""):
+            assert b"toolgate_" not in _asked(port, "/metrics", 421, host)
+            # Probes ask by whatever name they have.
+            assert b"ok" in _asked(port, "/healthz", 200, host)
+        for host in ("localhost", f"127.0.0.1:{port}"):
+            assert b"toolgate_" in _asked(port, "/metrics", 200, host)
+
+
+def _asked(port: int, path: str, status: int, host: str | None = None) -> bytes:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers={} if host is None else {"Host": host})
         answer = connection.getresponse()
         assert answer.status == status
         return answer.read()

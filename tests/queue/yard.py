@@ -83,7 +83,10 @@ TOOLS = "tools:\n" + "".join(
 
 
 class Yard:
-    """`queue` is more of the section `[queue]`, in its own words."""
+    """`address` may say how the brokers are spoken to; without one the store is the queue.
+
+    `queue` is more of the section `[queue]`, in its own words.
+    """
 
     def __init__(self, root: Path, address: str, queue: str = "", more: str = "") -> None:
         self.root = root
@@ -96,7 +99,7 @@ class Yard:
         module = f"yard_{self.name}"
         (root / "tools" / "yard.yaml").write_text(TOOLS.replace("MODULE", module), "utf-8")
         (root / f"{module}.py").write_text(MODULE.format(here=root), "utf-8")
-        url = f'url = "kafka://{address}"' if address else ""
+        spoken = address if not address or "://" in address else f"kafka://{address}"
         (root / "toolgate.toml").write_text(
             f"""
 [tools]
@@ -106,7 +109,7 @@ builtin = ["echo"]
 lease = 2
 
 [queue]
-{url}
+url = "{spoken}"
 group = "{self.name}"
 lease = 2
 {queue}

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import pytest
 
+from tests.servers.guarded_kafka import GuardedKafka
 from tests.servers.kafka import Kafka
 from tests.servers.opa import Opa
 from tests.servers.postgres import Postgres
@@ -49,6 +50,11 @@ def spicedb() -> Generator[SpiceDB]:
 @pytest.fixture(scope="session")
 def kafka() -> Generator[Kafka]:
     yield from running(Kafka)
+
+
+@pytest.fixture(scope="session")
+def guarded_kafka() -> Generator[GuardedKafka]:
+    yield from running(GuardedKafka)
 
 
 @pytest.fixture(scope="session")

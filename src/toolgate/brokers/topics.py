@@ -41,8 +41,7 @@ async def check(
         await started(admin)
         return await _looked_at(admin, fleet, looks_only=looks_only)
     except (KafkaError, OSError, TimeoutError) as error:
-        await knock(connection, fleet)
-        where = ", ".join(fleet.brokers)
+        where = ", ".join(await knock(connection, fleet) or fleet.brokers)
         raise UnreachableError(
             f"no broker answers at {where} ({type(error).__name__}): queued calls wait in the "
             "store until one does; start it, or correct queue.url"
