@@ -25,6 +25,8 @@ POINTS = {
     "CP16": "a worker has taken it, and not begun",
     "CP17": "it was run, its end is not in the queue",
     "CP18": "its end is in the queue, nobody is told",
+    "CP19": "a queued call was refused before it began, its claim is not given back",
+    "CP20": "its claim is given back, the queue does not know",
 }
 
 

@@ -74,14 +74,14 @@ async def queueing(
         queue,
         answers,
         expires=fleet.expires,
-        is_full=crowd.is_full,
+        place=crowd.place,
         woken=local.woken if carrier is None else carrier.woken,
         trace=dict if spans is None else spans.carried,
     )
     upkeep.keep_doing(_counting(queue, crowd), stack)
     look = _LOOK if carrier is None else _LOOK_ASIDE
     upkeep.keep_doing(answers.look_for(queue, look), stack)
-    dead = TableDead(database, fleet.expires)
+    dead = TableDead(database, fleet.expires, outbox=bool(settings.events.url))
     provider = QueueProvider(outside, carrier)
     return Queueing(queue, dead, answers, link, local, carrier, provider, [])
 

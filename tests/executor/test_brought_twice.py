@@ -13,12 +13,14 @@ from tests.store.lent import lent_url
 from tests.store.places import FILE, SHARED, open_at
 from toolgate import Caller, clock, tool
 from toolgate.call import Output, new_call_id
-from toolgate.errors import InProgress
+from toolgate.errors import InProgress, StoreUnavailable
 from toolgate.ledger.entry import Entry
+from toolgate.ledger.journal import Basis, Begun
 from toolgate.queue.message import VERSION, Request
 from toolgate.runtime import Runtime
 from toolgate.store.journal import TableJournal
 from toolgate.testing.house import in_memory
+from toolgate.testing.journal import MemoryJournal
 
 pytestmark = pytest.mark.req("S2", "S3", "P6")
 ME = Caller(tenant="acme", agent="billing")
@@ -128,6 +130,45 @@ async def test_who_goes_away_with_a_call_that_nobody_runs_leaves_it_to_be_brough
         with pytest.raises(asyncio.CancelledError):
             await going
     (entry,) = await recorded(journals)
-    assert (entry.state, entry.fence) in {("failed", 1), ("unknown", 1)}
+    assert (entry.state, entry.fence) in {("released", 1), ("unknown", 1)}
     assert entry.state == "unknown" or not held.begun.is_set()
     assert held.ran == []
+
+
+class Late(MemoryJournal):
+    """A journal whose store is slow with the claims of one worker."""
+
+    def __init__(self, beside: MemoryJournal) -> None:
+        super().__init__(beside=beside)
+        self.go = asyncio.Event()
+        self.answered = asyncio.Event()
+
+    async def begin(
+        self, entry: Entry, *, may_start: bool = True, basis: Basis | None = None
+    ) -> Begun:
+        await self.go.wait()
+        begun = await super().begin(entry, may_start=may_start, basis=basis)
+        self.answered.set()
+        return begun
+
+
+async def test_a_claim_that_is_answered_when_nobody_waits_for_it_any_more_ends_nothing() -> None:
+    """It is another's by then: what is on record of the call is what that one writes."""
+    held, call_id, journal = Held(), new_call_id(clock.unix_ns()), MemoryJournal()
+    slow = Late(journal)
+
+    @tool(effect="irreversible", timeout=0.02)
+    async def pay(amount: int) -> int:
+        """Pay."""
+        return amount
+
+    async with in_memory(held.pay, journal=journal) as one, in_memory(pay, journal=slow) as other:
+        running = brought(one, call_id)
+        await held.begun.wait()
+        with pytest.raises(StoreUnavailable):
+            await brought(other, call_id)
+        slow.go.set()
+        await slow.answered.wait()
+        held.release.set()
+        assert (await running).status == "success"
+    assert [(entry.state, entry.fence) for entry in journal.calls] == [("succeeded", 1)]

@@ -161,6 +161,7 @@ async def test_an_output_reads_well_to_people_and_machines(gate: Toolgate) -> No
         "duration_ms": 0,
         "side_effects": ["read_only"],
         "protocol_version": 1,
+        "untrusted": False,
     }
     assert output.to_human() == '{\n  "text": "hi"\n}'
     assert Output(status="success", data="plain").to_human() == "plain"

@@ -7,7 +7,9 @@ from toolgate.ledger.machine import (
     Action,
     Event,
     Finish,
+    GiveUp,
     Recovery,
+    Release,
     Renew,
     Slot,
     Start,
@@ -159,6 +161,19 @@ class World:
             self._leave(attempt)
         else:
             self._over(attempt, fate, done=False)
+
+    def release(self, attempt: Attempt, fate: Fate) -> Action | None:
+        """It was refused before its effect: whoever brought it brings it again."""
+        if attempt.kind != "run" or not attempt.started or attempt.acted:
+            return None
+        doubt = attempt.again
+        done = self.tell(attempt.of, Release(fence=attempt.fence, doubt=doubt), fate)
+        self._leave(attempt)
+        return done
+
+    def bring_no_more(self, business: Business, state: State, fate: Fate) -> Action | None:
+        """Its time in the queue is over, or nobody wants it."""
+        return self.tell(business, GiveUp(state), fate)
 
     def renew(self, attempt: Attempt, fate: Fate) -> None:
         lease = self.now + LEASE

@@ -20,6 +20,7 @@ from toolgate.ledger.machine import (
     Deny,
     Finish,
     Recovery,
+    Release,
     Renew,
     Settle,
     Start,
@@ -31,7 +32,7 @@ from toolgate.ledger.state import LAST, OPEN, State
 
 pytestmark = pytest.mark.req("S2", "S3", "S4", "S6")
 LONG = "TOOLGATE_CHAOS" in os.environ
-EXAMPLES, STEPS = (5_000, 80) if LONG else (60, 40)
+EXAMPLES, STEPS = (20_000, 80) if LONG else (500, 40)
 fates: st.SearchStrategy[Fate] = st.sampled_from(["told", "told", "told", "lost", "undone"])
 keys = st.sampled_from("abcd")
 digests = st.sampled_from(["same", "same", "same", "other"])
@@ -114,6 +115,21 @@ class Ledger(RuleBasedStateMachine):
 
     @precondition(lambda self: self._is_one_at_work())
     @rule(draw=st.data(), fate=fates)
+    def release(self, draw: st.DataObject, fate: Fate) -> None:
+        """Refused before it began; `submit` is how it is brought again."""
+        attempt = self._hand(draw)
+        if self.world.release(attempt, fate) is Action.NOTHING:
+            assert attempt.of.slot.state is State.RELEASED
+            assert attempt.of.slot.tried is attempt.again
+
+    @precondition(lambda self: any(b.slot.state is State.RELEASED for b in self.world.all))
+    @rule(draw=st.data(), fate=fates, state=st.sampled_from([State.EXPIRED, State.FAILED]))
+    def bring_no_more(self, draw: st.DataObject, fate: Fate, state: State) -> None:
+        released = [one for one in self.world.all if one.slot.state is State.RELEASED]
+        self.world.bring_no_more(self._some(draw, released), state, fate)
+
+    @precondition(lambda self: self._is_one_at_work())
+    @rule(draw=st.data(), fate=fates)
     def renew(self, draw: st.DataObject, fate: Fate) -> None:
         self.world.renew(self._hand(draw), fate)
 
@@ -162,6 +178,7 @@ class Ledger(RuleBasedStateMachine):
             Start(late.fence),
             Finish(fence=late.fence, state=State.SUCCEEDED),
             Finish(fence=late.fence, state=State.FAILED),
+            Release(fence=late.fence),
             Renew(late.fence, self.world.now + LEASE),
             Undone(fence=late.fence, done=True),
         ):
@@ -186,6 +203,14 @@ class Ledger(RuleBasedStateMachine):
                 assert business.undos, business
             if business.slot.state in LAST - {State.COMPENSATED, State.FAILED}:
                 assert not business.effects, business
+
+    @invariant()
+    def what_is_brought_again_was_not_begun(self) -> None:
+        """Or it may be: by its nature, or because the far side knows it by its key."""
+        for business in self.world.all:
+            if business.slot.state is State.RELEASED and business.effects:
+                assert business.slot.tried, business
+                assert business.slot.recovery in {Recovery.KEYED, Recovery.AGAIN}, business
 
     @invariant()
     def an_approval_is_used_once(self) -> None:

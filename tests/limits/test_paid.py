@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from tests.house import until
-from tests.limits.house import ME, eventually, open_limited, outcome, used
-from toolgate import ToolError, Toolgate, Turn, tool
+from tests.limits.house import ME, eventually, open_limited, outcome, send, used
+from toolgate import Call, Extension, ToolError, Toolgate, Turn, tool
 from toolgate.errors import TimedOut
+from toolgate.executor.extension import Priority
 
 pytestmark = pytest.mark.req("X9")
 
@@ -42,6 +43,68 @@ async def test_who_goes_away_while_the_outcome_is_written_has_paid(
             await left_alone(gate, "leave", running)
         assert len(ran) == 5
         await eventually(lambda: _is(gate, "tool_calls", 5))
+
+
+class Door(Extension):
+    """Holds a call up on its way, in front of its claim or behind it."""
+
+    def __init__(self, priority: int) -> None:
+        self.priority = priority
+        self.reached = asyncio.Event()
+
+    async def before(self, _call: Call) -> None:
+        self.reached.set()
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("most", [5, None], ids=["a budget", "none"])
+@pytest.mark.parametrize("priority", [Priority.HIGH, Priority.NORMAL, Priority.LOW])
+async def test_who_goes_away_before_it_began_has_not_paid(
+    tmp_path: Path, priority: int, most: int | None
+) -> None:
+    """Also where nothing is limited, and it is only counted."""
+    door = Door(priority)
+    async with open_limited(tmp_path, extensions=[door]) as gate:
+        gate.add(send)
+        if most is not None:
+            await gate.tenancy.set_budget("acme", "tool_calls", most)
+        call = asyncio.create_task(outcome(gate, "send"))
+        await door.reached.wait()
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        assert await used(gate) == 0
+        (entry,) = await gate.journal.entries("acme")
+        assert (entry.state, entry.error_code) == ("failed", "cancelled")
+
+
+@pytest.mark.parametrize("most", [5, None], ids=["a budget", "none"])
+async def test_who_goes_away_while_it_runs_has_paid(tmp_path: Path, most: int | None) -> None:
+    """The control; of a call inside it, which did not begin, that is not believed."""
+
+    @tool(effect="irreversible")
+    async def outer() -> None:
+        """Do it, and more."""
+        await gate.call("send", caller=ME)
+
+    class Inner(Door):
+        """Of calls inside only."""
+
+        async def before(self, call: Call) -> None:
+            if call.spec.name == "send":
+                await super().before(call)
+
+    door = Inner(Priority.LOW)
+    async with open_limited(tmp_path, extensions=[door]) as gate:
+        gate.add(outer, send)
+        if most is not None:
+            await gate.tenancy.set_budget("acme", "tool_calls", most)
+        call = asyncio.create_task(outcome(gate, "outer"))
+        await door.reached.wait()
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        assert await used(gate) == 1
+        states = {entry.tool: str(entry.state) for entry in await gate.journal.entries("acme")}
+        assert states == {"outer": "unknown", "send": "failed"}
 
 
 async def _is(gate: Toolgate, metric: str, amount: float) -> bool:

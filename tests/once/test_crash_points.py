@@ -29,6 +29,7 @@ DONE = ("CP9",)
 # Points with tests of their own.
 UNDO = "once.test_crash_steps:test_killed_in_an_undo_the_next_goes_on_in_order_and_undoes_each_once"
 QUEUED = "queue.test_broken:test_killed_while_it_has_a_call_another_brings_it_to_its_end_once"
+REFUSED = "queue.test_refused:test_killed_around_giving_it_back_it_is_never_done_twice"
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "CP8": (
         "once.test_crash_steps:test_killed_before_events_are_sent_the_next_sends_each_of_them",
@@ -46,6 +47,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "CP16": (QUEUED,),
     "CP17": (QUEUED,),
     "CP18": (QUEUED,),
+    "CP19": (REFUSED,),
+    "CP20": (REFUSED,),
     "CP14": (
         "once.test_crash_steps:test_killed_in_a_migration_the_next_start_finds_nothing_or_all",
         "store.test_migrate:test_a_process_killed_inside_a_migration_leaves_nothing_behind",

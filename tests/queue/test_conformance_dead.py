@@ -1,5 +1,6 @@
 """Queued calls that are dead, and ends that others are told of: in memory and over every store."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -116,6 +117,47 @@ async def test_what_is_discarded_is_dead_no_more_and_comes_back_by_nothing(stand
     (kept,) = await queue.over(["a"])
     assert (kept.stage, kept.output, kept.why) == (Stage.DONE, b"{}", "a is broken")
     assert [one.call_id for one in await shipping.untold(10, after=0)] == ["a"]
+
+
+async def test_what_is_not_dead_is_not_discarded(stand: Stand) -> None:
+    queue, dead = stand.queue, stand.dead
+    for name in ("taken", "sent", "over", "waiting"):
+        await queue.put(item(name))
+    (held,) = await queue.claim(["taken"], LONG)
+    (over,) = await queue.claim(["over"], LONG)
+    assert await queue.end(ended(over))
+    assert [one.call_id for one in await stand.shipping.send(1, window=9, again=LONG)] == ["sent"]
+    for name in ("taken", "sent", "over", "waiting"):
+        assert not await dead.discard("acme", name, who="ann", why="")
+        assert not await dead.again("acme", name, who="ann", why="")
+    assert await dead.discard_unreadable(who="ann", why="") == 0
+    # All of them go their way.
+    assert await queue.end(ended(held))
+    assert names(await queue.claim(["sent", "waiting"], LONG)) == ["sent", "waiting"]
+
+
+async def test_who_discards_and_who_tries_again_at_once_are_not_both_right(stand: Stand) -> None:
+    many = 12
+    for number in range(many):
+        name = f"c{number}"
+        await died(stand, name)
+        deciding = asyncio.gather(
+            stand.dead.discard("acme", name, who="ann", why="too late"),
+            stand.dead.again("acme", name, who="bob", why="mended"),
+        )
+        claiming = asyncio.gather(
+            *(one.claim([name], LONG) for one in (stand.queue, *stand.others))
+        )
+        await stand.shipping.adopt([item(name)])
+        discarded, retried = await deciding
+        assert discarded is not retried
+        taken = [one for found in await claiming for one in found]
+        taken += await stand.queue.claim([name], LONG)
+        assert len(taken) == int(retried)
+        kept = await stand.queue.find("acme", name)
+        assert kept is not None
+        assert kept.stage is (Stage.TAKEN if retried else Stage.DONE)
+    assert (await stand.queue.depth()).dead == 0
 
 
 async def test_all_that_nobody_could_read_is_discarded_and_no_call(stand: Stand) -> None:

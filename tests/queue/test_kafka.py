@@ -82,6 +82,40 @@ async def test_what_is_brought_twice_is_done_once(yard: Callable[..., Yard]) -> 
         assert place.marks() == {"one": 1, "two": 1}
 
 
+@pytest.mark.parametrize("arrived", [False, True], ids=["before it arrived", "after it did"])
+async def test_a_node_that_is_gone_while_it_sends_leaves_the_call_to_be_sent_again(
+    yard: Callable[..., Yard], monkeypatch: pytest.MonkeyPatch, *, arrived: bool
+) -> None:
+    """On record as sent, and nobody is left who knows whether it was."""
+    from toolgate.brokers import line  # noqa: PLC0415  its client is an extra
+
+    place = yard()
+    began, send = asyncio.Event(), line.Line.send
+
+    async def gone(self: Any, records: Any) -> Any:
+        if arrived:
+            await send(self, records)
+        began.set()
+        await asyncio.Event().wait()
+
+    async with Wire(place) as wire:
+        with monkeypatch.context() as patched:
+            patched.setattr(line.Line, "send", gone)
+            async with place.gate() as gate:
+                ids = [await queued(gate, "pay", text=f"p{one}") for one in range(3)]
+                await began.wait()
+        async with place.gate(work="always") as gate:
+            assert {await stage(gate, one) for one in ids} <= {Stage.WAITING, Stage.SENT}
+            await over(gate, ids)
+            # All that came twice has been looked at once something behind it has run.
+            for _ in range(8):
+                assert (await gate.call("look", {"text": "last"}, caller=ME)).ok
+        assert {f"p{one}": place.marks()[f"p{one}"] for one in range(3)} == {
+            f"p{one}": 1 for one in range(3)
+        }
+        assert len(await wire.records(place.requests, 3 + arrived)) >= 3 + arrived
+
+
 async def test_a_worker_that_is_killed_leaves_what_it_held_to_others_each_once(
     yard: Callable[..., Yard],
 ) -> None:

@@ -129,3 +129,31 @@ async def test_a_store_that_is_away_is_asked_once_a_moment(
     several = [Gauge(f"g{at}", "", shared.told(lambda one: {(): one.dead})) for at in range(4)]
     assert await read_all(several) == []
     assert looks == 1
+
+
+async def test_who_goes_away_takes_a_look_from_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gauges, "_MOMENT_NS", 1 << 62)
+    go = asyncio.Event()
+
+    async def look() -> Depth:
+        await go.wait()
+        return Depth(waiting=7, sent=0, taken=0, dead=0)
+
+    shared = Look(look)
+    several = [Gauge("g", "", shared.told(lambda one: {(): one.waiting}))]
+    first, second = (asyncio.create_task(read_all(several)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait([first])
+    go.set()
+    assert [one.values for one in await second] == [{(): 7}]
+
+
+async def test_the_numbers_of_the_queue_name_no_tenant(tmp_path: Path) -> None:
+    settings = Settings(root=tmp_path, queue=Fleet(work="never"))
+    async with Toolgate.open(settings) as gate:
+        Held(gate)
+        await gate.call("wait", caller=ME, wait_s=0)
+        assert not any(ME.tenant in name for name in await numbers(gate))

@@ -1,5 +1,6 @@
 """Messages that are made to stop a worker: each is dead by itself, and all others go their way."""
 
+import asyncio
 import logging
 from collections.abc import Collection, Generator
 from contextlib import AsyncExitStack
@@ -204,6 +205,42 @@ async def test_what_no_client_can_read_is_passed_by_and_nothing_else(yard: Yard)
         assert places == [f"{yard.requests}/{partition}" for partition in (0, 0, 2)]
         assert all("UnicodeDecodeError" in one["why"] for one in found)
         assert (await gate.queue.calls.depth()).dead == 3
+
+
+async def test_what_is_discarded_while_partitions_change_hands_does_not_come_back(
+    yard: Yard,
+) -> None:
+    many = 60
+    async with yard.gate() as gate, Wire(yard) as wire:
+        calls = [
+            gate.call("pay", {"text": f"p{number}"}, caller=ME, wait_s=0) for number in range(many)
+        ]
+        outputs = await asyncio.gather(*calls)
+        discarded, worker = 0, yard.worker()
+        for number in range(many):
+            if number % 20 == 0:
+                # One member of the group is gone without a word, and another comes.
+                worker.kill()
+                worker = yard.worker()
+            await wire.send(yard.requests, b"garbage", partition=number % 4)
+            discarded += await gate.queue.dead.discard_unreadable(who="ann", why="garbage")
+        await over(gate, [one.call_id for one in outputs])
+        async with asyncio.timeout(60):
+            while discarded < many:
+                discarded += await gate.queue.dead.discard_unreadable(who="ann", why="garbage")
+                await asyncio.sleep(0.05)
+    # Brought once more to workers that have read nothing yet.
+    yard.change(f'group = "{yard.name}"', f'group = "{yard.name}-new"')
+    async with yard.gate() as gate, Wire(yard) as wire:
+        assert (await gate.call("pay", {"text": "last"}, caller=ME)).ok
+        await wire.send(yard.requests, b"one more", partition=0)
+        async with asyncio.timeout(60):
+            while (await gate.queue.calls.depth()).dead < 1:  # noqa: ASYNC110  the store tells nobody
+                await asyncio.sleep(0.05)
+        assert discarded == many
+        assert (await gate.queue.calls.depth()).dead == 1
+        assert set(yard.marks().values()) == {1}
+        assert len(yard.marks()) == many + 1
 
 
 async def test_an_end_too_large_for_a_message_is_told_in_short_and_holds_up_no_other(

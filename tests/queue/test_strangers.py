@@ -201,6 +201,60 @@ async def test_a_tool_that_another_system_runs_is_answered_by_it(
         assert found.state == "unknown"
 
 
+ERP = """
+[queue.producers.erp]
+secret_env = "ERP_SECRET"
+tenants = ["*"]
+"""
+ERP_SECRET = "s3cret-of-the-erp"  # noqa: S105  of this test
+
+
+async def test_only_the_system_that_was_asked_answers_in_time_or_late(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from toolgate.brokers import carrier  # noqa: PLC0415  its client is an extra
+
+    monkeypatch.setattr(carrier, "_MOST_OVERDUE", 1)
+    monkeypatch.setenv("ERP_SECRET", ERP_SECRET)
+    yard.change(PRODUCER, PRODUCER + ERP)
+    topic = f"{yard.name}.crm"
+    file = yard.root / "tools" / "yard.yaml"
+    more = "".join(
+        OUTSIDE.format(name=name, topic=topic, effect="irreversible", timeout=timeout)
+        for name, timeout in (("crm_add", 20), ("crm_lost", 1))
+    )
+    file.write_text(file.read_text("utf-8") + more, "utf-8")
+
+    def answer(call_id: str, tool: str, data: str) -> dict[str, Any]:
+        output = {"status": "success", "data": data}
+        head = {"version": 1, "id": call_id, "tool": tool, "tenant": "acme"}
+        return {**head, "output": output, "ended_ms": 1}
+
+    async with yard.gate() as gate, Wire(yard) as wire:
+        call = asyncio.ensure_future(gate.call("crm_add", {"text": "a"}, caller=ME))
+        (record,) = await wire.records(topic, 1)
+        name = orjson.loads(record.value)["id"]
+        # Whom we know, who may speak for the tenant, and who was not asked.
+        for by, secret in (("erp", ERP_SECRET), ("crm", SECRET)):
+            await wire.sign(yard.results, answer(name, "crm_add", by), secret, by=by, key=True)
+        assert (await call).data == "crm"
+        lost = [
+            (await gate.call("crm_lost", {"text": text}, caller=ME)).call_id for text in ("b", "c")
+        ]
+        # So many are told of; of the first nothing is known any more.
+        for by, secret in (("erp", ERP_SECRET), ("crm", SECRET)):
+            for one in lost:
+                await wire.sign(yard.results, answer(one, "crm_lost", by), secret, by=by, key=True)
+            last = asyncio.ensure_future(gate.call("crm_add", {"text": by}, caller=ME))
+            (*_, record) = await wire.records(topic, 3 if by == "erp" else 1)
+            said = answer(orjson.loads(record.value)["id"], "crm_add", "")
+            await wire.sign(yard.results, said, SECRET, by="crm", key=True)
+            assert (await last).ok
+            told = [one.getMessage() for one in caplog.records if "after its time" in one.message]
+            assert len(told) == int(by == "crm")
+        assert f"call {lost[1]} is answered" in told[0]
+
+
 async def test_without_a_broker_such_a_tool_is_unusable_and_says_why(tmp_path: Path) -> None:
     with Yard(tmp_path, "") as yard:
         file = yard.root / "tools" / "yard.yaml"

@@ -184,6 +184,59 @@ async def test_without_a_record_nothing_runs(fragile: Fragile, tmp_path: Path) -
     await database.close()
 
 
+@pytest.mark.req("S3")
+async def test_a_server_that_is_only_to_be_read_lets_nothing_happen(
+    postgres: Server, tmp_path: Path
+) -> None:
+    """As one that an operator, a full disk or a failover has made so."""
+    ran: list[str] = []
+
+    @tool(effect="irreversible")
+    async def send() -> None:
+        """Send it."""
+        ran.append("send")
+
+    @tool(effect="irreversible", execution="queued")
+    async def send_later() -> None:
+        """Send it, by a worker."""
+        ran.append("send_later")
+
+    with type(postgres)() as server:
+        settings = Settings(store=Store(url=server.dsn), root=tmp_path)
+        async with Toolgate.open(settings) as gate:
+            gate.add(send, send_later)
+            for name in ("send", "send_later"):
+                assert (await gate.call(name, caller=CALLER)).ok
+            await only_read(server, "on")
+            for name in ("send", "send_later") * 3:
+                with pytest.raises(StoreUnavailable, match="can only be read now"):
+                    await gate.call(name, caller=CALLER)
+            assert len(ran) == 2
+            await only_read(server, "off")
+            for name in ("send", "send_later"):
+                assert (await gate.call(name, caller=CALLER)).ok
+        assert sorted(ran) == ["send", "send", "send_later", "send_later"]
+
+
+async def only_read(server: Server, word: str) -> None:
+    """What holds from now on, for those who are connected, too."""
+    line = await asyncpg.connect(server.dsn)
+    try:
+        await line.execute("SET default_transaction_read_only = off")
+        await line.execute(f"ALTER SYSTEM SET default_transaction_read_only = {word}")
+        await line.execute("SELECT pg_reload_conf()")
+    finally:
+        await line.close()
+    async with asyncio.timeout(20):
+        while True:
+            line = await asyncpg.connect(server.dsn)
+            found = await line.fetchval("SHOW default_transaction_read_only")
+            await line.close()
+            if found == word:
+                return
+            await asyncio.sleep(0.02)
+
+
 async def test_many_who_find_the_store_away_are_all_told(fragile: Fragile) -> None:
     database = open_at(fragile.url)
     await migrate(database)

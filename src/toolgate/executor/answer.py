@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import orjson
 
 from toolgate import clock
@@ -9,14 +10,19 @@ from toolgate.call import Call, Failure, Output, Status
 from toolgate.errors import (
     ApprovalPending,
     CallFailed,
+    ExecutionFailed,
     ExtensionFailed,
+    InputNeeded,
     Superseded,
     TimedOut,
+    ToolError,
     ToolgateError,
 )
 from toolgate.executor.outcome import outcome
 from toolgate.ledger.state import State
 
+# Failures in a tool's own words; those of all others are the house's.
+_SAID = frozenset({ExecutionFailed.code, InputNeeded.code, ToolError.code})
 _MAYBE = "The tool may have run: check before you call it again."
 
 
@@ -33,7 +39,7 @@ def answer(call: Call, error: BaseException) -> Output:
     spec = call.grant.spec
     unknown = isinstance(error, CallFailed) and outcome(spec.effect, error) is State.UNKNOWN
     retryable = error.retryable or (isinstance(error, TimedOut) and spec.effect.repeatable)
-    return Output(
+    output = Output(
         status=_status(error, unknown=unknown),
         data=error.produced if isinstance(error, TimedOut) else None,
         error=Failure(
@@ -46,6 +52,15 @@ def answer(call: Call, error: BaseException) -> Output:
         duration_ms=(clock.monotonic_ns() - (error.began_ns or call.began_ns)) / 1e6,
         side_effects=spec.side_effects,
     )
+    return labelled(output) if spec.retells else output
+
+
+def labelled(output: Output) -> Output:
+    """Of a tool that tells what others wrote: as untrusted, unless only the house speaks in it."""
+    error = output.error
+    if output.untrusted or (error is not None and output.data is None and error.code not in _SAID):
+        return output
+    return msgspec.structs.replace(output, untrusted=True)
 
 
 def _status(error: ToolgateError, *, unknown: bool) -> Status:

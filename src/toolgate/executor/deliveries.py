@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 
+import msgspec
+
 from toolgate import clock
 from toolgate.call import Output
 from toolgate.errors import OutOfTime
 from toolgate.executor.aftercare.probing import Perform
+from toolgate.executor.recording.replay import replayed
 from toolgate.executor.trace.trace import Spans
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal
-from toolgate.ledger.state import State
+from toolgate.ledger.state import OPEN, State
 from toolgate.queue.message import Request
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
@@ -43,12 +46,10 @@ class Deliveries:
                 asked=request.asked,
             )
 
-    async def expire(self, request: Request) -> None:
-        """It was not run, since its time was over."""
+    async def expire(self, request: Request) -> Output | None:
+        """It is not run, since its time is over. What is known of it, where it was begun before."""
         spec, caller = self._spec_of(request.tool), request.caller
-        if self._journal.crowded():
-            await self._journal.drain()
-        self._journal.note(
+        found = await self._journal.give_up(
             Entry(
                 request.id,
                 request.tool,
@@ -68,3 +69,9 @@ class Deliveries:
                 error_message="It waited in the queue for longer than it may.",
             )
         )
+        if found.state is State.EXPIRED:
+            return None
+        if found.state in OPEN:
+            # Whoever had it has not been heard of: whether they came to an end is not known.
+            found = msgspec.structs.replace(found, state=State.UNKNOWN)
+        return replayed(found)

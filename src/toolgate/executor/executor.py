@@ -12,6 +12,7 @@ from toolgate.asked import PLAINLY, Asked
 from toolgate.call import Call, Grant, Output, Turn, new_call_id
 from toolgate.errors import (
     CallRefused,
+    InvalidArguments,
     OutOfTime,
     SettingsInvalid,
     ToolgateError,
@@ -19,14 +20,14 @@ from toolgate.errors import (
 )
 from toolgate.executor import queued
 from toolgate.executor.aftercare import recalled
-from toolgate.executor.answer import answer, is_answer
+from toolgate.executor.answer import answer, is_answer, labelled
 from toolgate.executor.aside import Aside, told
 from toolgate.executor.bound import Bound
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.failure import execution_failed
 from toolgate.executor.mistakes import mistake
 from toolgate.executor.people.people import People
-from toolgate.executor.provider import KINDS, NOT_BEGUN, Provider
+from toolgate.executor.provider import KINDS, NOT_BEGUN, Choosy, Provider
 from toolgate.executor.recording.entries import downstream_key
 from toolgate.executor.recording.record import Record
 from toolgate.executor.recording.remember import Remember
@@ -133,6 +134,9 @@ class Executor:
             raise SettingsInvalid([f"extensions: {found}" for found in mistakes])
         self._deadline = next((one for one in links if isinstance(one, Deadline)), Deadline())
         self._lasting = [one for one in links if isinstance(one, (Record, Remember))]
+        self._validate = next((one for one in links if isinstance(one, Validate)), Validate())
+        for kind, provider in self._providers.items():
+            self._heed(kind, provider)
         chain: Handler = self._provide
         # Equal priorities keep their order: the built-in ones come first, then as registered.
         for extension in sorted(links, key=lambda one: one.priority)[::-1]:
@@ -153,7 +157,9 @@ class Executor:
             close = get_close_matches(spec.provider, {*self._providers, *KINDS}, n=1)
             meant = f"; did you mean {close[0]!r}?" if close else ""
             return f"no provider {spec.provider!r} is available{meant}"
-        return provider.unusable(spec)
+        reason = provider.unusable(spec)
+        self._heed(spec.provider, provider)
+        return reason
 
     async def run(
         self, grant: Grant, args: dict[str, object], turn: Turn | None, asked: Asked = PLAINLY
@@ -183,6 +189,9 @@ class Executor:
             output = await self._chain(call)
             if type(output.data) is Aside:
                 output = told(output)
+            if grant.spec.retells:
+                # Also what an extension put in its place, or what is on record without it.
+                output = labelled(output)
             return output if output.call_id else msgspec.structs.replace(output, call_id=call.id)
         except ToolgateError as error:
             if not is_answer(error):
@@ -226,6 +235,25 @@ class Executor:
     def _provider(self, kind: str) -> Provider | None:
         return self._providers.get(kind) or self._others(kind)
 
+    def _heed(self, kind: str, provider: Provider) -> None:
+        """The rules of a provider hold before anyone is asked, where it has some."""
+        if kind not in self._validate.checks and isinstance(provider, Choosy):
+            self._validate.checks[kind] = lambda call: self._check(provider, call)
+
+    def _check(self, provider: Choosy, call: Call) -> None:
+        spec = call.grant.spec
+        try:
+            problems = provider.unfit(spec, call.args)
+        except Exception as error:
+            raise UnsupportedProvider(
+                f"What runs {spec.name!r} could not look at its arguments "
+                f"({type(error).__name__}). Nothing ran."
+            ) from error
+        if problems:
+            refused = InvalidArguments(spec.name, problems)
+            self._clean(call, refused)
+            raise refused
+
     async def _provide(self, call: Call) -> Output:
         spec = call.grant.spec
         provider = self._provider(spec.provider)
@@ -265,6 +293,7 @@ class Executor:
             call_id=call.id,
             duration_ms=(clock.monotonic_ns() - call.began_ns) / 1e6,
             side_effects=spec.side_effects,
+            untrusted=spec.retells,
         )
 
     def _clean(self, call: Call, error: ToolgateError) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from typing import Any
 
 from toolgate import clock
@@ -23,6 +23,7 @@ _MARGIN = 5.0
 _MARGIN_NS = 5_000_000_000
 _AT_ONCE = 500
 _AGAIN = 1.0
+Place = Callable[[str], contextlib.AbstractContextManager[bool]]
 
 
 def patience(wait_s: float | None, seconds: float) -> float:
@@ -77,6 +78,11 @@ class Answers:
                 await asyncio.sleep(_AGAIN)
 
 
+@contextlib.contextmanager
+def _any_place(_tenant: str) -> Generator[bool]:
+    yield True
+
+
 class Queued(Extension):
     """Puts calls of queued tools into the queue. One that a worker brings goes on instead."""
 
@@ -88,15 +94,17 @@ class Queued(Extension):
         answers: Answers,
         *,
         expires: float,
-        is_full: Callable[[str], bool] = lambda _tenant: False,
+        place: Place = _any_place,
         woken: Callable[[], object] = lambda: None,
         trace: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """`woken`: told that there is something new. `trace`: the headers of the current one."""
+        """`place`: whether a tenant has one more, held until its call is queued. `woken`: told that
+        there is something new. `trace`: the headers of the current one.
+        """
         self._queue = queue
         self._answers = answers
         self._expires_ns = round(expires * 1e9)
-        self._is_full = is_full
+        self._place = place
         self._woken = woken
         self._trace = trace
 
@@ -114,27 +122,16 @@ class Queued(Extension):
         return run
 
     async def _handed(self, call: Call) -> Output:
-        if self._is_full(call.caller.tenant):
-            raise Overloaded(
-                f"So many calls are queued that {call.spec.name!r} cannot be. Nothing ran: try "
-                "again in a moment.",
-                retry_after=1,
-            )
-        call, _raw = entries.settled(call)
-        expires_ns = call.started_ns + self._expires_ns
-        item = Item(
-            call_id=call.id,
-            tenant=call.caller.tenant,
-            tool=call.spec.name,
-            agent=call.caller.agent,
-            user=call.caller.user,
-            scope=owner_of(call.caller),
-            order=order_of(call),
-            message=written(request_of(call, expires_ns=expires_ns, trace=self._trace())),
-            expires_ns=expires_ns,
-        )
         with self._answers.expected(call.id) as answer:
-            lost = await self._put(call, item)
+            with self._place(call.caller.tenant) as is_free:
+                if not is_free:
+                    raise Overloaded(
+                        f"So many calls are queued that {call.spec.name!r} cannot be. Nothing ran: "
+                        "try again in a moment.",
+                        retry_after=1,
+                    )
+                call, _raw = entries.settled(call)
+                lost = await self._put(call, self._item(call))
             if lost is not None:
                 return lost
             crash_here("CP15")
@@ -146,6 +143,20 @@ class Queued(Extension):
                 # A wait that ends does not take the answer with it.
                 await asyncio.wait((answer,), timeout=left)
             return answer.result() if answer.done() else still_queued(call)
+
+    def _item(self, call: Call) -> Item:
+        expires_ns = call.started_ns + self._expires_ns
+        return Item(
+            call_id=call.id,
+            tenant=call.caller.tenant,
+            tool=call.spec.name,
+            agent=call.caller.agent,
+            user=call.caller.user,
+            scope=owner_of(call.caller),
+            order=order_of(call),
+            message=written(request_of(call, expires_ns=expires_ns, trace=self._trace())),
+            expires_ns=expires_ns,
+        )
 
     async def _put(self, call: Call, item: Item) -> Output | None:
         """Nothing once it is queued, or the answer where nobody can tell."""

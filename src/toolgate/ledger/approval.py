@@ -223,8 +223,11 @@ def sees(approval: Approval, by: Decider) -> bool:
     return by.is_operator or is_same_user or (by.agent, by.user) == (approval.agent, approval.user)
 
 
-def waiting(intent: Entry, approval: Approval) -> Entry:
-    """The call while a person is asked. Its key is free until it begins."""
+def waiting(intent: Entry, approval: Approval, found: Entry | None = None) -> Entry:
+    """The call while a person is asked. Its key is free until it begins.
+
+    `found`: what is on record of it, where it was brought before and did not begin.
+    """
     return msgspec.structs.replace(
         intent,
         call_id=approval.call_id,
@@ -232,6 +235,8 @@ def waiting(intent: Entry, approval: Approval) -> Entry:
         key="",
         approval=approval.id,
         expires_ns=approval.expires_ns,
+        fence=0 if found is None else found.fence,
+        tried=found is not None and found.tried,
     )
 
 

@@ -1,15 +1,28 @@
 """What a call that arrives makes of the one that is on record under its key."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Begun
-from toolgate.ledger.machine import Action, Event, Slot, Start, Submit, Take, Undo, step
+from toolgate.ledger.machine import (
+    Action,
+    Event,
+    GiveUp,
+    Release,
+    Slot,
+    Start,
+    Submit,
+    Take,
+    Undo,
+    step,
+)
 from toolgate.ledger.state import OPEN, State
 
 _RUNS = frozenset({State.CLAIMED, State.STARTED})
+_MINE = frozenset({Action.RUN, Action.AGAIN})
 # What a call that was run again may be, so that the first one is not done once more: what is known
 # comes before what is still to come, and that before what nobody knows.
 _SAYS = (
@@ -29,17 +42,41 @@ def submitted(
 ) -> Begun:
     """The entry as it is to be from now on. One that is run again is started at once."""
     wanted = Submit(digest=intent.digest, lease_ns=lease_ns, may_start=may_start)
-    after = step(found.slot, wanted, now_ns)
+    brought = _brought(found, intent)
+    after = step(brought.slot, wanted, now_ns)
     slot = after.slot
-    if after.action in {Action.RUN, Action.AGAIN}:
-        slot = step(slot, Start(slot.fence), now_ns).slot
+    if after.action in _MINE:
+        found, slot = brought, step(slot, Start(slot.fence), now_ns).slot
     entry = _moved(found, slot, owner)
+    if after.action is Action.AGAIN:
+        entry = msgspec.structs.replace(entry, doubt=True)
     if after.action is Action.PARK:
         entry = msgspec.structs.replace(entry, ended_ns=now_ns)
     if after.action is Action.WAIT and found.state in OPEN and intent.turn_id != found.turn_id:
         # A later turn of the group: the answer is its, not the first one's.
         entry = msgspec.structs.replace(entry, wanted_by=intent.turn_id or entry.wanted_by)
     return Begun(entry, after.action)
+
+
+def _brought(found: Entry, intent: Entry) -> Entry:
+    """What was released, as it would be gone on with: it holds what this attempt holds.
+
+    Brought by itself, and never begun, it is what it is now: its tool may be another since.
+    """
+    if found.state is not State.RELEASED:
+        return found
+    if found.tried or found.call_id != intent.call_id:
+        return msgspec.structs.replace(found, charges=intent.charges, decision=intent.decision)
+    return msgspec.structs.replace(
+        intent,
+        state=found.state,
+        fence=found.fence,
+        lease_ns=None,
+        expires_ns=None,
+        tried=False,
+        approval=found.approval,
+        wanted_by=found.wanted_by,
+    )
 
 
 def continued(waited: Entry, intent: Entry, *, now_ns: int, lease_ns: int, owner: str) -> Begun:
@@ -61,6 +98,7 @@ def continued(waited: Entry, intent: Entry, *, now_ns: int, lease_ns: int, owner
         turn_group=intent.turn_group,
         turn_id=intent.turn_id,
         decision=intent.decision,
+        doubt=waited.tried,
     )
     return Begun(entry, Action.RUN)
 
@@ -113,6 +151,38 @@ def kept_ns(entry: Entry, ttl_ns: int) -> int | None:
 def is_ended(found: Entry, ended: Entry) -> bool:
     """Whether this very end is on record: nobody else has its fence."""
     return (found.fence, found.state) == (ended.fence, ended.state)
+
+
+def released(found: Entry, entry: Entry, now_ns: int) -> Entry | None:
+    """What its owner did not come to begin, and why not; nothing where it has no say any more."""
+    after = step(found.slot, Release(fence=entry.fence, doubt=entry.doubt), now_ns)
+    if after.action is Action.REFUSE:
+        return None
+    return msgspec.structs.replace(
+        _moved(found, after.slot, found.owner),
+        error_code=entry.error_code,
+        error_message=entry.error_message,
+        duration_ns=entry.duration_ns,
+        # What may have happened before costs, if nobody learns that it did not.
+        charges=found.charges if entry.doubt else (),
+    )
+
+
+class Why(NamedTuple):
+    """What becomes of a call that nobody brings again, and what is said of it."""
+
+    state: State
+    code: str
+    message: str
+
+
+def given_up(found: Entry, why: Why, now_ns: int) -> Entry | None:
+    """What was released and nobody brings again; nothing where it is another's to end."""
+    # Its key is given back by its state, or is not: no time has a say in that.
+    after = stepped(found, GiveUp(why.state), now_ns=now_ns, ttl_ns=0)
+    if after is None:
+        return None
+    return msgspec.structs.replace(after, error_code=why.code, error_message=why.message)
 
 
 def stepped(found: Entry, event: Event, *, now_ns: int, ttl_ns: int, why: str = "") -> Entry | None:

@@ -66,6 +66,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ended_ns: int = 0
     # Of a caller that is more than its names: all of it, with roles, context and delegation.
     task: bytes = b""
+    # Known to whoever goes on with it, and not kept: an owner before may have begun it.
+    doubt: bool = False
 
     @property
     def slot(self) -> Slot:

@@ -15,6 +15,7 @@ KINDS: Mapping[State, str] = {
     State.STARTED: "side_effect.started",
     State.SUCCEEDED: "side_effect.completed",
     State.FAILED: "side_effect.failed",
+    State.RELEASED: "side_effect.released",
     State.UNKNOWN: "side_effect.unknown",
     State.COMPENSATED: "side_effect.undone",
     State.COMPENSATION_FAILED: "side_effect.undo_failed",

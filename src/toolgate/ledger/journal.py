@@ -68,7 +68,15 @@ class Journal(Protocol):
         """How a started call ended: outcome, result, plan, audit and events in one transaction.
 
         What its fence and `MOVES` do not allow changes nothing. `again`: this very end may be on
-        record, and whoever wrote it did not wait for the answer.
+        record, and whoever wrote it did not wait for the answer. RELEASED: it was not begun, and
+        whoever brought it brings it again.
+        """
+        ...
+
+    async def give_up(self, entry: Entry) -> Entry:
+        """A queued call that nobody brings again, and that did not begin; what is on record then.
+
+        What was released ends so, and what is not on record is noted. All else stays as it is.
         """
         ...
 

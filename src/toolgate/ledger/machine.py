@@ -18,6 +18,7 @@ _VOID = frozenset({State.SUPERSEDED, State.EXPIRED})
 # Time does not free their keys: it would let happen twice what nobody has looked at.
 _KEPT = OPEN | {State.UNKNOWN}
 _ENDS = frozenset({State.SUCCEEDED, State.FAILED, State.UNKNOWN})
+_NOT_BEGUN = frozenset({State.FAILED, State.EXPIRED})
 
 
 class Recovery(StrEnum):
@@ -49,7 +50,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     # Until when the key is taken, once it has ended; before that, until when a person may agree.
     expires_ns: int | None = None
     recovery: Recovery = Recovery.PARK
-    # Whether any owner ever put its intent on record.
+    # Whether any owner put its intent on record, and did not take that back.
     tried: bool = False
     approved: bool = False
     # A person's word was used up for it: it needs no other one to be gone on with.
@@ -79,6 +80,20 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
     fence: int
     state: State
     permanent: bool = False
+
+
+class Release(msgspec.Struct, frozen=True, kw_only=True):
+    """The owner did not come to begin: whoever brought it to them brings it again."""
+
+    fence: int
+    # Whether an owner before this one may have begun it.
+    doubt: bool = False
+
+
+class GiveUp(msgspec.Struct, frozen=True):
+    """Nobody brings it again. `state`: what that makes of it, where nothing can have happened."""
+
+    state: State
 
 
 class Renew(msgspec.Struct, frozen=True):
@@ -133,6 +148,8 @@ Event = (
     Submit
     | Start
     | Finish
+    | Release
+    | GiveUp
     | Renew
     | Take
     | Approve
@@ -178,7 +195,7 @@ def step(slot: Slot, event: Event, now_ns: int) -> Step:
             return _taken(slot, lease_ns, now_ns)
         case Undo(lease_ns):
             return _undo(slot, lease_ns, now_ns)
-        case Start() | Finish() | Renew() | Undone():
+        case Start() | Finish() | Release() | Renew() | Undone():
             return _told_by_its_owner(slot, event)
         case _:
             return _told(slot, event, now_ns)
@@ -189,7 +206,7 @@ def is_live(slot: Slot, now_ns: int) -> bool:
     return slot.state in OPEN and (slot.lease_ns is None or now_ns < slot.lease_ns)
 
 
-def _told_by_its_owner(slot: Slot, event: Start | Finish | Renew | Undone) -> Step:
+def _told_by_its_owner(slot: Slot, event: Start | Finish | Release | Renew | Undone) -> Step:
     match event:
         case Start(fence):
             return _owned(slot, fence, State.STARTED, Action.RUN)
@@ -204,12 +221,16 @@ def _told_by_its_owner(slot: Slot, event: Start | Finish | Renew | Undone) -> St
             if after.action is Action.REFUSE:
                 return after
             return Step(_with(after.slot, permanent=event.permanent), after.action)
+        case Release():
+            return _released(slot, event)
         case Undone():
             state = State.COMPENSATED if event.done else State.COMPENSATION_FAILED
             return _owned(slot, event.fence, state, Action.NOTHING)
 
 
-def _told(slot: Slot, event: Approve | Deny | Supersede | Tick | Settle, now_ns: int) -> Step:
+def _told(
+    slot: Slot, event: GiveUp | Approve | Deny | Supersede | Tick | Settle, now_ns: int
+) -> Step:
     waits = slot.state is State.WAITING
     match event:
         case Approve() if waits and not _is_over(slot, now_ns):
@@ -223,6 +244,9 @@ def _told(slot: Slot, event: Approve | Deny | Supersede | Tick | Settle, now_ns:
         case Settle(happened) if slot.state is State.UNKNOWN:
             state = State.SUCCEEDED if happened else State.FAILED
             return Step(_with(slot, state=state), Action.NOTHING)
+        case GiveUp(state) if slot.state is State.RELEASED and state in _NOT_BEGUN:
+            after = State.UNKNOWN if slot.tried else state
+            return Step(_with(slot, state=after), Action.NOTHING)
         case Tick():
             return Step(slot, Action.NOTHING)
         case _:
@@ -240,15 +264,23 @@ def _submitted(slot: Slot, event: Submit, now_ns: int) -> Step:
         if not (slot.approved and event.may_start):
             return _ask(slot)
         return _claimed(_with(slot, approved=False, agreed=True), event.lease_ns, Action.RUN)
-    if slot.state in {State.CLAIMED, State.STARTED}:
-        if is_live(slot, now_ns) or not _may_go_on(slot, event):
-            return Step(slot, Action.WAIT)
-        return _taken(slot, event.lease_ns, now_ns)
+    if slot.state in {State.CLAIMED, State.STARTED, State.RELEASED}:
+        return _gone_on(slot, event, now_ns)
     gives_back = (slot.state is State.FAILED and not slot.permanent) or (
         # Whatever became of it, running it again equals running it once.
         slot.state is State.UNKNOWN and slot.recovery is Recovery.AGAIN
     )
     return Step(slot, Action.FORGET if gives_back else Action.REPLAY)
+
+
+def _gone_on(slot: Slot, event: Submit, now_ns: int) -> Step:
+    """Somebody is at it, or was."""
+    if slot.state is State.RELEASED:
+        may_start = event.may_start or slot.agreed
+        return _claimed(slot, event.lease_ns, _lost(slot)) if may_start else Step(slot, Action.ASK)
+    if is_live(slot, now_ns) or not _may_go_on(slot, event):
+        return Step(slot, Action.WAIT)
+    return _taken(slot, event.lease_ns, now_ns)
 
 
 def _may_go_on(slot: Slot, event: Submit) -> bool:
@@ -293,6 +325,15 @@ def _owned(slot: Slot, fence: int, state: State, action: Action) -> Step:
     if fence != slot.fence or state not in MOVES[slot.state]:
         return Step(slot, Action.REFUSE)
     return Step(_with(slot, state=state, tried=slot.tried or state is State.STARTED), action)
+
+
+def _released(slot: Slot, event: Release) -> Step:
+    """Where an earlier owner may have begun, only what can bear that is run again."""
+    after = _owned(slot, event.fence, State.RELEASED, Action.NOTHING)
+    bears = slot.recovery in {Recovery.AGAIN, Recovery.KEYED}
+    if after.action is Action.REFUSE or (event.doubt and not bears):
+        return Step(slot, Action.REFUSE)
+    return Step(_with(after.slot, tried=event.doubt, lease_ns=None), Action.NOTHING)
 
 
 def _undo(slot: Slot, lease_ns: int | None, now_ns: int) -> Step:

@@ -4,6 +4,8 @@ received ── reserved ──┬── waiting ──┐
     │           │      │             ├── claimed ── started ──┬── succeeded ── compensating
     └───────────┴──────┴─────────────┘      │          │      ├── failed            │
                                             └──────────┴──────┴── unknown      compensated
+
+What was started, and refused before it began, is released; brought again, it is claimed again.
 """
 
 from collections.abc import Mapping
@@ -20,6 +22,7 @@ class State(StrEnum):
     STARTED = "started"  # the intent is on record: from here on it may have happened
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    RELEASED = "released"  # refused before it began; whoever queued it brings it again
     UNKNOWN = "unknown"
     COMPENSATING = "compensating"
     COMPENSATED = "compensated"
@@ -61,7 +64,18 @@ MOVES: Mapping[State, frozenset[State]] = {
             State.EXPIRED,
         }
     ),
-    State.STARTED: frozenset({State.SUCCEEDED, State.FAILED, State.UNKNOWN, State.CLAIMED}),
+    State.STARTED: frozenset(
+        {State.SUCCEEDED, State.FAILED, State.UNKNOWN, State.CLAIMED, State.RELEASED}
+    ),
+    State.RELEASED: frozenset(
+        {
+            State.CLAIMED,
+            State.WAITING,  # it needs a person by now
+            State.FAILED,
+            State.UNKNOWN,  # nobody brings it again, and an earlier owner's end was never seen
+            State.EXPIRED,
+        }
+    ),
     State.SUCCEEDED: frozenset({State.COMPENSATING}),
     State.FAILED: frozenset(),
     State.UNKNOWN: frozenset({State.SUCCEEDED, State.FAILED}),  # by an operator, or a probe

@@ -25,7 +25,7 @@ from toolgate.ledger.entry import Entry
 from toolgate.ledger.machine import Action
 from toolgate.ledger.state import State
 from toolgate.store import audit
-from toolgate.store.claiming import run_again
+from toolgate.store.claiming import by_id, run_again, write
 from toolgate.store.database import HOUSE, Database
 from toolgate.store.moment import now_ns
 from toolgate.store.outbox import enqueue
@@ -182,8 +182,12 @@ class TableApprovals:
             return Requested(Word.FULL, wanted)
         asked = msgspec.structs.replace(wanted, created_ns=now, expires_ns=now + ttl_ns)
         connection.execute(approvals.insert(), _values(asked))
-        row = dict(zip(COLUMNS, row_of(waiting(intent, asked)), strict=True))
-        connection.execute(log.insert(), row)
+        before = by_id(connection, asked.tenant, asked.call_id, lock=True)
+        entry = waiting(intent, asked, before)
+        if before is None or before.state is not State.RELEASED:
+            connection.execute(log.insert(), dict(zip(COLUMNS, row_of(entry), strict=True)))
+        else:
+            write(connection, before, entry)
         self._note(connection, asked, "requested", asked.agent or asked.user, "", now)
         return Requested(Word.WAIT, asked, is_new=True)
 

@@ -203,14 +203,17 @@ def _tell_started(connection: Connection, entry: Entry, terms: Terms, now: int) 
 
 def write(connection: Connection, found: Entry, entry: Entry) -> bool:
     """Put the entry in the place of the one that was found, if that is still there."""
+    place = log.update().where(
+        log.c.call_id == found.call_id,
+        log.c.fence == found.fence,
+        log.c.state == found.state.value,
+    )
+    if State.RELEASED in {found.state, entry.state}:
+        # Nothing has happened by then, so that all of it may be another.
+        whole_row = dict(zip(COLUMNS, row_of(entry), strict=True))
+        return connection.execute(place.values(whole_row)).rowcount == 1
     done = connection.execute(
-        log.update()
-        .where(
-            log.c.call_id == found.call_id,
-            log.c.fence == found.fence,
-            log.c.state == found.state.value,
-        )
-        .values(
+        place.values(
             state=entry.state.value,
             success=SUCCESS[entry.state],
             fence=entry.fence,

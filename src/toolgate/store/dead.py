@@ -7,12 +7,15 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolgate.ledger.claims import Why
+from toolgate.ledger.state import State
 from toolgate.queue.queue import Kept
 from toolgate.store import audit
 from toolgate.store.database import HOUSE, Database
 from toolgate.store.moment import now_ns
 from toolgate.store.queue import KEPT, kept
 from toolgate.store.records import DEAD, queue
+from toolgate.store.releasing import give_up
 from toolgate.store.text import storable
 
 _log = logging.getLogger("toolgate.queue")
@@ -29,10 +32,14 @@ _UNREADABLE = sa.and_(queue.c.tenant_id == "", sa.text(f"queue.{DEAD}"))
 
 
 class TableDead:
-    """The port over a database. `expires`: how many seconds one that is tried again may wait."""
+    """The port over a database. `expires`: how many seconds one that is tried again may wait.
 
-    def __init__(self, database: Database, expires: float) -> None:
+    `outbox`: events are put on record with what they tell of.
+    """
+
+    def __init__(self, database: Database, expires: float, *, outbox: bool = False) -> None:
         self._database = database
+        self._outbox = outbox
         self._expires_ns = round(expires * 1e9)
 
     async def page(self, tenant: str, *, before: str = "", most: int = 50) -> Sequence[Kept]:
@@ -96,6 +103,10 @@ class TableDead:
             if not found:
                 return False
             connection.execute(_DISCARD.where(queue.c.id == found[0].id))
+            if tenant:
+                # What was refused before it began does not begin any more.
+                end = Why(State.FAILED, "undelivered", f"Discarded: {why}")
+                give_up(connection, tenant, call_id, end, outbox=self._outbox)
             audit.note(
                 connection,
                 kept(found[0]),

@@ -12,11 +12,13 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate import clock
+from toolgate.ledger.claims import Why
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Basis, Begun, Ended
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
 from toolgate.ledger.read import Read
+from toolgate.ledger.state import State
 from toolgate.spec.document import sha256
 from toolgate.store import pages
 from toolgate.store.behind import Behind
@@ -24,6 +26,7 @@ from toolgate.store.calls_sqlite import SqliteCalls
 from toolgate.store.database import HOUSE, Database, Statements
 from toolgate.store.outage import closed
 from toolgate.store.records import tool_execution_log as log
+from toolgate.store.releasing import give_up, release
 from toolgate.store.rows import COLUMNS, entries_of, entry_of
 from toolgate.store.text import storable
 
@@ -57,6 +60,7 @@ class TableJournal:
     ) -> None:
         self._database = database
         self.owner = Owner(lease=lease, ttl=ttl)
+        self._outbox = outbox
         self._calls = _calls(database, self.owner, outbox=outbox)
         # Entries that cannot be written still wait; once there are too many, calls are refused.
         self._behind = Behind[Entry | Read]("journal", self._write)
@@ -87,7 +91,27 @@ class TableJournal:
         """Only its owner can end it, only as long as it is, and only once."""
         # Also where this fails: a lease that nobody prolongs shows that its call is lost.
         self.owner.running.discard(entry.call_id)
-        return await self._calls.end(entry, again=again)
+        if entry.state is not State.RELEASED:
+            return await self._calls.end(entry, again=again)
+        return await self._database.write(
+            lambda connection: release(connection, entry, again=again, outbox=self._outbox),
+            tenant=entry.tenant,
+        )
+
+    async def give_up(self, entry: Entry) -> Entry:
+        """By the row as it is now; most have none."""
+        tenant, call_id = entry.tenant, entry.call_id
+        why = Why(entry.state, entry.error_code, entry.error_message)
+        found = await self._database.write(
+            lambda connection: give_up(connection, tenant, call_id, why, outbox=self._outbox),
+            tenant=tenant,
+        )
+        if found is not None:
+            return found
+        if self.crowded():
+            await self.drain()
+        self.note(entry)
+        return entry
 
     async def find(self, tenant: str, call_id: str) -> Entry | None:
         """A row of its own, or a line on a page."""

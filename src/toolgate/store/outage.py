@@ -15,6 +15,8 @@ _HELP: Mapping[str, str] = {
     "InvalidAuthorizationSpecificationError": "The server does not let this user in; correct it.",
     "InsufficientPrivilegeError": "This user may not do that; grant it, or let the "
     "owner of the tables upgrade them: toolgate migrate, with [store] migrate_url.",
+    "ReadOnlySQLTransactionError": "It can only be read now; see why the server takes no writes, "
+    "or point [store] url at the one that does.",
     "gaierror": "The host in [store] url cannot be found; correct it.",
     "ConnectionRefusedError": "Nothing answers at that host and port; start the server.",
     "SSLCertVerificationError": "The server's certificate cannot be verified; correct its TLS.",

@@ -15,11 +15,15 @@ from toolgate.store.records import tool_execution_log as log
 from toolgate.tenancy.audit import ENDED
 
 # The records that tell a call's state; what is begun for the first time has none yet.
-_MOVES = frozenset({ENDED, "call.settled", "call.taken", "call.started", "call.undo"})
+_MOVES = frozenset(
+    {ENDED, "call.settled", "call.taken", "call.started", "call.undo", "call.released"}
+)
 _ASKED = "approval."
 _REQUESTED, _DECIDED = "requested", frozenset({"approved", "denied"})
 _UNKNOWN = State.UNKNOWN.value
 _UNTOLD = frozenset({one.value for one in OPEN} | {State.WAITING.value})
+# What may still become another, with what its next attempt brings.
+_UNDECIDED = _UNTOLD | {State.RELEASED.value}
 # What an approval may be after the last that was said of it.
 _AFTER = {
     _REQUESTED: {Standing.WAITING.value},
@@ -91,7 +95,7 @@ class Witness:
             before = self._calls.get(call_id)
             # What a probe says of an unknown call comes with a result and a plan of its own.
             is_probed = before is not None and before.state == _UNKNOWN and change == ENDED
-            is_over = before is not None and before.state not in _UNTOLD and not is_probed
+            is_over = before is not None and before.state not in _UNDECIDED and not is_probed
             if before is not None and is_over and before.said != said:
                 # Else a record of later would stand for what was changed before it.
                 self._changed.append(call_id)

@@ -61,7 +61,8 @@ class MemoryApprovals:
             return Requested(Word.FULL, wanted)
         asked = replace(wanted, created_ns=now, expires_ns=now + ttl_ns)
         self._kept[asked.id] = asked
-        self._journal.put(waiting(intent, asked))
+        before = self._journal.at(asked.tenant, asked.call_id)
+        self._journal.put(waiting(intent, asked, before))
         self.told.append(event_of(asked, "requested", now))
         return Requested(Word.WAIT, asked, is_new=True)
 

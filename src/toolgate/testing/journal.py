@@ -8,7 +8,16 @@ import msgspec
 from toolgate import clock
 from toolgate.errors import InvalidRequest
 from toolgate.ledger.charging import later
-from toolgate.ledger.claims import answering, continued, is_ended, kept_ns, submitted
+from toolgate.ledger.claims import (
+    Why,
+    answering,
+    continued,
+    given_up,
+    is_ended,
+    kept_ns,
+    released,
+    submitted,
+)
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Basis, Begun, Ended
 from toolgate.ledger.machine import Action
@@ -79,6 +88,12 @@ class MemoryJournal:
         if found is None or found.fence != entry.fence or entry.state not in MOVES[found.state]:
             return Ended(accepted=False)
         now = clock.unix_ns()
+        if entry.state is State.RELEASED:
+            after = released(found, entry, now)
+            if after is None:
+                return Ended(accepted=False)
+            self.put(after)
+            return Ended(accepted=True, wanted_by=found.wanted_by)
         window = msgspec.json.decode(entry.plan, type=_Plan).window if entry.plan else None
         kept = kept_ns(entry, self.owner.ttl_ns)
         self.put(
@@ -103,6 +118,19 @@ class MemoryJournal:
         # An answer never comes at once: who goes away meanwhile does not hear it.
         await asyncio.sleep(0)
         return Ended(accepted=True, wanted_by=found.wanted_by)
+
+    async def give_up(self, entry: Entry) -> Entry:
+        """What was released ends so; what is not here is noted."""
+        found = self.at(entry.tenant, entry.call_id)
+        if found is None:
+            self.note(entry)
+            return entry
+        why = Why(entry.state, entry.error_code, entry.error_message)
+        after = given_up(found, why, clock.unix_ns())
+        if after is None:
+            return found
+        self._park(found, after)
+        return after
 
     async def find(self, tenant: str, call_id: str) -> Entry | None:
         """One entry."""

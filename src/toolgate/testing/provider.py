@@ -15,7 +15,7 @@ import msgspec
 import orjson
 
 from toolgate.call import Caller, Output
-from toolgate.errors import CallFailed, ToolgateError
+from toolgate.errors import CallFailed, InvalidArguments, ToolgateError
 from toolgate.executor.provider import NOT_BEGUN, Provider
 from toolgate.runtime import Runtime
 from toolgate.spec.effect import Effect
@@ -81,6 +81,12 @@ class ProviderSuite:
     def absent(self) -> Sample | None:
         """A call of something that is not there, so that nothing can be begun."""
         raise NotImplementedError
+
+    def unfit(self) -> Sample | None:
+        """A call whose arguments fit the schema and that it refuses all the same, by rules of its
+        own: only for a provider that has the method `unfit`.
+        """
+        return None
 
     def test_a_right_definition_is_taken_and_its_call_answers(self) -> None:
         async def check() -> None:
@@ -170,6 +176,26 @@ class ProviderSuite:
                     return
                 told = output.error.code if output.error else "a result"
                 raise AssertionError(f"nothing was begun, and it answers {told}")
+
+        _run(check())
+
+    def test_what_it_refuses_by_its_own_rules_nobody_is_asked_about(self) -> None:
+        async def check() -> None:
+            async with self._house() as (house, journal):
+                sample = _given(self.unfit(), effect=Effect.IRREVERSIBLE)
+                try:
+                    output = await self._call(house, sample, requires_approval=True)
+                except InvalidArguments as refusal:
+                    self._tells_nothing(refusal.message)
+                else:
+                    told = output.error.code if output.error else "a result"
+                    raise AssertionError(f"it never runs, and the call is answered with {told}")
+                await _recorded(journal, "failed")
+                right = await self._call(house, self.says("x"), requires_approval=True)
+                code = right.error.code if right.error else ""
+                _holds(
+                    code == "approval_pending", f"what fits is answered with {code or 'a result'}"
+                )
 
         _run(check())
 

@@ -58,7 +58,8 @@ _NOT_ITS_FAULT = (
 
 Cut = Callable[[], Awaitable[None]]
 Deliver = Callable[[Request], Awaitable[Output]]
-Expire = Callable[[Request], Awaitable[None]]
+# It is too late for a call; what is known of it, where it was begun before.
+Expire = Callable[[Request], Awaitable[Output | None]]
 # How a call ended, and where it is dead, what is left of it.
 Tell = Callable[[Result, Letter | None], Awaitable[None]]
 
@@ -203,8 +204,8 @@ class Worker:
             await self._end(taken, _undelivered(taken, f"it cannot be read: {error}"), dead=True)
             return
         if taken.late:
-            await self._expire(request)
-            await self._end(taken, _late(taken))
+            known = await self._expire(request)
+            await self._end(taken, known or _late(taken))
             return
         if taken.attempts > self._terms.most_attempts:
             await self._end(taken, _lost(taken), dead=True, counts=False)

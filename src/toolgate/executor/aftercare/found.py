@@ -15,7 +15,7 @@ from toolgate.queue.queue import Kept, Queues
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
 
-_UNDER_WAY = frozenset({State.RECEIVED, State.RESERVED, State.WAITING, *OPEN})
+_UNDER_WAY = frozenset({State.RECEIVED, State.RESERVED, State.WAITING, State.RELEASED, *OPEN})
 
 
 class Found(NamedTuple):

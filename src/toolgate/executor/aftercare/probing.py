@@ -109,7 +109,11 @@ class Probing:
         if schema is not None and isinstance(result, (dict, list)):
             result = without_secrets(schema.raw, result)
         output = Output(
-            status="success", data=result, call_id=entry.call_id, side_effects=spec.side_effects
+            status="success",
+            data=result,
+            call_id=entry.call_id,
+            side_effects=spec.side_effects,
+            untrusted=spec.retells,
         )
         return self._redactor.raw(orjson.dumps(msgspec.to_builtins(output)))
 

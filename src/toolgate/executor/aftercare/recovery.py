@@ -240,7 +240,7 @@ class Recover:
             return
         if not await self._ledger.start(entry):
             return
-        started = msgspec.structs.replace(entry, state=State.STARTED, tried=True)
+        started = msgspec.structs.replace(entry, state=State.STARTED, tried=True, doubt=entry.tried)
         output = await self._resume(ready.grant, started, ready.args)
         log.info("call %s of %s was run again: %s", entry.call_id, entry.tool, output.status)
 

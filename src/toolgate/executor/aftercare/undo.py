@@ -70,6 +70,8 @@ class Plan(NamedTuple):
 
     tool: str
     args: dict[str, Any]
+    # The one that the effect was done under, where it was not the first.
+    fence: int = 0
 
 
 class Marked(NamedTuple):
@@ -142,7 +144,7 @@ class Undo:
         entry = begun.entry
         try:
             plan = self._plan(entry)
-            if isinstance(plan, str) or entry.fence > _MOST_TRIES:
+            if isinstance(plan, str) or entry.fence - plan.fence > _MOST_TRIES:
                 why = plan if isinstance(plan, str) else "It was begun too often and never ended."
                 await self._ledger.undone(entry, done=False, why=why)
                 return True
@@ -251,7 +253,7 @@ class Undo:
             plan = orjson.loads(raw)
             if "problem" in plan:
                 return f"It cannot be planned: {plan['problem']}."
-            return Plan(plan["tool"], plan["args"])
+            return Plan(plan["tool"], plan["args"], plan.get("fence", 0))
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return "Its plan cannot be read: it is damaged, or a newer version wrote it."
 

@@ -4,6 +4,7 @@ What is refused, replayed or waits for a person costs nothing, nor does what say
 did not happen. What has succeeded costs, and so does a side effect that began and did not say so.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -19,7 +20,7 @@ from toolgate.executor.aside import whole
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.limits.costs import Price, known, prices, real
 from toolgate.executor.limits.purses import Purses
-from toolgate.executor.outcome import is_paid
+from toolgate.executor.outcome import has_begun, is_paid
 from toolgate.executor.resilience.deadline import is_overdue
 from toolgate.ledger.budget import end_of, period_of
 from toolgate.ledger.purse import Purse
@@ -289,6 +290,9 @@ def _costs(call: Call, error: BaseException) -> bool:
     """As it is on record."""
     if isinstance(error, StoreError):
         # It could not be put on record, so it was not begun.
+        return False
+    if isinstance(error, asyncio.CancelledError) and not has_begun(error, call.id):
+        # Whoever went away did so before it came to its tool; of what is pure, before its end.
         return False
     return is_paid(call.grant.spec.effect, error)
 

@@ -128,7 +128,7 @@ def succeeded(entry: Entry, call: Call, output: Output, redactor: Redactor = PLA
         state=State.SUCCEEDED,
         duration_ns=clock.monotonic_ns() - call.began_ns,
         result=stored(call, output, redactor),
-        plan=plan_of(call.spec, call.args, result, redactor),
+        plan=plan_of(call.spec, call.args, result, redactor, fence=entry.fence),
         charges=costs.charged(call, result) or entry.charges,
     )
 
@@ -148,19 +148,28 @@ def failed(
 
 def answered(entry: Entry, call: Call) -> Entry:
     """An extension answered between here and the tool, which did not run."""
-    return msgspec.structs.replace(
-        ended(entry, call, None),
-        state=State.FAILED,
-        error_code="not_run",
-        error_message="An extension answered.",
-        charges=(),
+    closed = msgspec.structs.replace(
+        ended(entry, call, None), error_code="not_run", error_message="An extension answered."
     )
+    return _not_begun(closed)
 
 
 def untried(entry: Entry, call: Call, error: BaseException) -> Entry:
     """The entry of a call that was given up before anything was tried: it costs nothing."""
-    closed = ended(entry, call, error)
+    return _not_begun(ended(entry, call, error))
+
+
+def _not_begun(closed: Entry) -> Entry:
+    """That this attempt did nothing says nothing about the one before it."""
+    if closed.doubt and closed.recovery is Recovery.KEYED:
+        return msgspec.structs.replace(closed, state=State.UNKNOWN)
     return msgspec.structs.replace(closed, state=State.FAILED, charges=())
+
+
+def released(entry: Entry, call: Call, error: BaseException) -> Entry:
+    """The entry of a call that was not begun, and that a queue brings again: it costs nothing."""
+    closed = ended(entry, call, error)
+    return msgspec.structs.replace(closed, state=State.RELEASED, charges=())
 
 
 def ended(entry: Entry, call: Call, error: BaseException | None) -> Entry:
@@ -168,7 +177,7 @@ def ended(entry: Entry, call: Call, error: BaseException | None) -> Entry:
     state, code, message, paid = State.SUCCEEDED, "", "", True
     if error is not None:
         state, paid = outcome(entry.effect, error), is_paid(entry.effect, error)
-        if state is State.FAILED and entry.fence > 1 and entry.recovery is Recovery.KEYED:
+        if state is State.FAILED and entry.doubt and entry.recovery is Recovery.KEYED:
             # That this attempt did nothing says nothing about the one before it.
             state, paid = State.UNKNOWN, True
         if isinstance(error, InvalidArguments):
@@ -207,6 +216,7 @@ def stored(call: Call, output: Output, redactor: Redactor = PLAIN) -> bytes:
 def _fields(output: Output) -> dict[str, Any]:
     """By their names. What the tool gave is JSON already; of the rest the failure is not."""
     error = output.error
+    label = {"untrusted": True} if output.untrusted else {}
     return {
         "status": output.status,
         "data": output.data,
@@ -216,15 +226,23 @@ def _fields(output: Output) -> dict[str, Any]:
         "duration_ms": output.duration_ms,
         "side_effects": output.side_effects,
         "protocol_version": output.protocol_version,
+        **label,
     }
 
 
-def plan_of(spec: ToolSpec, args: dict[str, Any], result: object, redactor: Redactor) -> bytes:
-    """The call that takes one back: made while its arguments and its result are at hand."""
+def plan_of(
+    spec: ToolSpec, args: dict[str, Any], result: object, redactor: Redactor, *, fence: int = 1
+) -> bytes:
+    """The call that takes one back: made while its arguments and its result are at hand.
+
+    `fence`: the one that it was done under; those behind it count how often it is taken back.
+    """
     compensation = spec.compensation
     if compensation is None:
         return b""
     plan: dict[str, object] = {"tool": compensation.tool, "window": compensation.window}
+    if fence > 1:
+        plan["fence"] = fence
     known = secret_texts(spec.input_schema.raw, args)
     if spec.output_schema is not None:
         known |= secret_texts(spec.output_schema.raw, result)

@@ -11,6 +11,7 @@ from toolgate.errors import ApprovalPending, CallRefused, ExecutionFailed, Store
 from toolgate.executor.answer import answer
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.failure import execution_failed
+from toolgate.executor.outcome import comes_again, mark_begun
 from toolgate.executor.recording import entries
 from toolgate.executor.recording.ends import Ends, Listeners, Write, patience_of
 from toolgate.executor.recording.replay import conflict, in_progress, replayed
@@ -115,8 +116,10 @@ class Record(Extension):
             )
             try:
                 output = await self._owned(inner, call, entry)
-            except BaseException:
+            except BaseException as error:
                 self._known(asked_id)
+                if isinstance(error, asyncio.CancelledError) and call.id in self._reached:
+                    mark_begun(error, asked_id)
                 raise
             finally:
                 self._over(entry)
@@ -143,19 +146,25 @@ class Record(Extension):
             try:
                 await self._ends.tell(call, entry)
             except asyncio.CancelledError as error:
-                await self._ends.write(
-                    call, entries.untried(entry, call, error), patience_of(error)
-                )
+                await self._ends.write(call, _untried(entry, call, error), patience_of(error))
                 if is_overdue(error):
                     raise out_of_time(call) from None
                 raise
         try:
             output = await inner(call)
         except asyncio.CancelledError as error:
-            await self._ends.write(call, entries.ended(entry, call, error), patience_of(error))
+            close = entries.ended if call.id in self._reached else _untried
+            await self._ends.write(call, close(entry, call, error), patience_of(error))
+            if is_overdue(error) and close is _untried:
+                raise out_of_time(call) from None
             raise
         except Exception as error:
             failure = self._failure(call, error)
+            if comes_again(call, failure):
+                crash_here("CP19")
+                await self._ends.write(call, entries.released(entry, call, failure))
+                crash_here("CP20")
+                raise
             told = answer(call, failure)
             await self._ends.write(call, entries.failed(entry, call, failure, told, self._redactor))
             if failure is error:
@@ -184,7 +193,7 @@ class Record(Extension):
             return await self._twins.begin(call, intent)
         except asyncio.CancelledError as error:
             # The intent may be on record, but nothing was tried.
-            closed = entries.untried(msgspec.structs.replace(intent, fence=1), call, error)
+            closed = _untried(msgspec.structs.replace(intent, fence=1), call, error)
             # One from a queue is brought again: it has not come to its end.
             is_new = not call.asked.delivered
             write = Write(self._journal, call, closed, self._twins.left(call), is_new=is_new)
@@ -208,6 +217,12 @@ class Record(Extension):
         if isinstance(error, CallRefused) and call.id in self._reached:
             return execution_failed(call, error)
         return error
+
+
+def _untried(entry: Entry, call: Call, error: BaseException) -> Entry:
+    """The entry of a call whose caller went away before anything was tried."""
+    close = entries.released if call.asked.delivered else entries.untried
+    return close(entry, call, error)
 
 
 def _answered(call: Call, begun: Begun) -> Output:

@@ -14,7 +14,7 @@ import msgspec
 from toolgate.call import Call, Output
 from toolgate.errors import StoreUnavailable
 from toolgate.executor.extension import Extension, Handler, has_run
-from toolgate.executor.outcome import outcome
+from toolgate.executor.outcome import comes_again, outcome
 from toolgate.executor.recording.late import Late
 from toolgate.executor.recording.remembered import scalars
 from toolgate.executor.resilience.deadline import is_overdue
@@ -75,15 +75,15 @@ class Remember(Extension):
                 raise
             try:
                 output = await inner(call)
-            except Outdated:
-                # It is decided anew, and must not find itself.
-                self._told(call, await self._late.finish(self._sessions.forget(call.id)))
-                raise
             except asyncio.CancelledError as error:
                 await self._end(call, outcome(call.spec.effect, error), _PATIENCE)
                 raise
             except Exception as error:
-                await self._end(call, outcome(call.spec.effect, error))
+                if isinstance(error, Outdated) or comes_again(call, error):
+                    # It is decided anew, now or when it is brought again: it must not find itself.
+                    self._told(call, await self._late.finish(self._sessions.forget(call.id)))
+                else:
+                    await self._end(call, outcome(call.spec.effect, error))
                 raise
             await self._end(call, _state(call, output))
             return output

@@ -16,7 +16,6 @@ from toolgate.errors import (
     ApprovalPending,
     CallFailed,
     CallRefused,
-    InProgress,
     InvalidArguments,
     StoreError,
     Superseded,
@@ -26,6 +25,7 @@ from toolgate.errors import (
 from toolgate.executor.aftercare.probing import Perform
 from toolgate.executor.answer import answer, is_answer
 from toolgate.executor.extension import Extension, Handler
+from toolgate.executor.outcome import comes_again
 from toolgate.executor.recording import entries
 from toolgate.executor.trace.meter import BOUNDS, Meter
 from toolgate.ledger.journal import Journal, Outdated
@@ -173,7 +173,7 @@ class Trace(Extension):
                 meter.effect(call)
         if call.id in self._recorded:
             self._recorded.discard(call.id)
-        elif not (isinstance(error, (ApprovalPending, Superseded)) or _comes_again(call, error)):
+        elif not (isinstance(error, (ApprovalPending, Superseded)) or _is_left(call, error)):
             # What waits for a person has not come to its end; what was superseded was noted there.
             await self._put(call, error)
 
@@ -191,6 +191,10 @@ class Trace(Extension):
             closed = entries.ended(entry, call, error)
             entry = msgspec.structs.replace(closed, state=State.FAILED)
         try:
+            if call.asked.delivered:
+                # It may have been brought before, and be on record as what is brought again.
+                await self._journal.give_up(entry)
+                return
             # Who was cancelled waits for nothing any more.
             if self._journal.crowded() and not isinstance(error, asyncio.CancelledError):
                 await self._journal.drain()
@@ -254,10 +258,11 @@ def _status(call: Call, error: BaseException) -> str:
     return "error"
 
 
-def _comes_again(call: Call, error: BaseException) -> bool:
+def _is_left(call: Call, error: BaseException) -> bool:
     """Whether a queue brings it once more; another attempt may be running under its id."""
-    is_left = isinstance(error, (InProgress, StoreError, asyncio.CancelledError))
-    return is_left and bool(call.asked.delivered)
+    if isinstance(error, (StoreError, asyncio.CancelledError)):
+        return bool(call.asked.delivered)
+    return comes_again(call, error)
 
 
 def _code(error: BaseException) -> str:
