@@ -117,6 +117,10 @@ async def test_whoever_is_not_let_in_is_told_where_to_get_a_token(
         for path in ("", "/mcp"):
             found = await place.ask("GET", WELL_KNOWN + path)
             assert (found.status, found.headers["content-type"]) == (200, "application/json")
+            head = await place.ask("HEAD", WELL_KNOWN + path)
+            length = str(len(found.text.encode()))
+            assert (head.status, head.text) == (200, "")
+            assert head.headers["content-length"] == length
             assert found.body == {
                 "resource": url + path,
                 "authorization_servers": [place.issuer.url],
@@ -124,7 +128,9 @@ async def test_whoever_is_not_let_in_is_told_where_to_get_a_token(
                 "resource_name": "toolgate",
                 "scopes_supported": ["gate:use", "gate:operate", "gate:approve"],
             }
-        is_problem(await place.ask("POST", WELL_KNOWN), 405, "method_not_allowed")
+        wrong = await place.ask("POST", WELL_KNOWN)
+        is_problem(wrong, 405, "method_not_allowed")
+        assert wrong.headers["allow"] == "GET, HEAD"
 
 
 async def _lacking_a_scope(place: Place, where: str) -> None:

@@ -160,6 +160,28 @@ async def test_how_a_call_ended_is_told_also_where_its_caller_did_not_wait_for_t
     assert told == ["side_effect.started", "side_effect.completed"]
 
 
+async def test_how_a_call_ended_is_told_also_where_that_is_on_record_long_after_its_time() -> None:
+    go_on = asyncio.Event()
+
+    class Slow(MemoryJournal):
+        async def end(self, entry: Entry, *, again: bool = False) -> Ended:
+            await go_on.wait()
+            return await super().end(entry, again=again)
+
+    @tool(effect="irreversible", timeout=0.02)
+    async def hang() -> None:
+        """Do it for ever."""
+        await asyncio.Event().wait()
+
+    async with in_memory(hang, journal=Slow()) as house:
+        events = house.events("acme")
+        assert (await house.call("hang", caller=ME)).status == "unknown"
+        go_on.set()
+        async with asyncio.timeout(10):
+            told = [(await anext(events)).kind for _ in range(2)]
+    assert told == ["side_effect.started", "side_effect.unknown"]
+
+
 async def test_a_subscriber_hears_its_own_tenant_only() -> None:
     async with in_memory(send) as gate:
         own, other, everyone = gate.events("acme"), gate.events("umbrella"), gate.events()

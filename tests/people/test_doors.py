@@ -185,7 +185,7 @@ def test_what_does_not_fit_is_refused(
     answer = house.ask("own", method, path, body)
     assert answer.status == status, answer.text
     if status == 405:
-        assert answer.headers["allow"] in {"GET", "POST"}
+        assert answer.headers["allow"] in {"GET, HEAD", "POST"}
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.house import open_gate
+from tests.server.raw import IMPATIENT, PATIENT
 from tests.server.serving import Serving
 from toolgate.tenancy.capsule import Mode
 from toolgate.tenancy.keys import Role
@@ -96,3 +97,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     keys = asyncio.run(_prepare(root))
     with Serving(root) as server:
         yield Served(server, keys)
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Generator[Serving]:
+    with Serving(tmp_path_factory.mktemp("impatient"), before=IMPATIENT) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Generator[Serving]:
+    with Serving(tmp_path_factory.mktemp("patient"), before=PATIENT) as server:
+        yield server

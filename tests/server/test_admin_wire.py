@@ -99,16 +99,16 @@ def test_what_is_no_json_object_is_refused(house: House) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "allow"),
     [
-        ("POST", "tenants", "GET"),
+        ("POST", "tenants", "GET, HEAD"),
         ("GET", "tenants/acme", "PUT"),
         ("PATCH", "agents/billing", "PUT, DELETE"),
-        ("DELETE", "flags", "GET, PUT"),
+        ("DELETE", "flags", "GET, HEAD, PUT"),
         ("GET", "activations", "PUT"),
-        ("PUT", "keys", "GET, POST"),
+        ("PUT", "keys", "GET, HEAD, POST"),
         ("GET", "keys/key_1", "DELETE"),
         ("GET", "personas/boss/tools/a/b", "PUT"),
-        ("DELETE", "audit", "GET"),
-        ("HEAD", "audit", "GET"),
+        ("DELETE", "audit", "GET, HEAD"),
+        ("HEAD", "tenants/acme", "PUT"),
         ("OPTIONS", "policies/mine", "PUT, DELETE"),
     ],
 )

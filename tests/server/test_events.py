@@ -111,6 +111,19 @@ def test_a_key_has_so_many_streams_and_no_more(house: Busy) -> None:
             assert (response.status, next(events)[0]) == (200, ":"), "another key has its own"
 
 
+@pytest.mark.req("V3")
+def test_a_tenant_of_many_keys_leaves_streams_for_another(tmp_path: Path) -> None:
+    few = "from toolgate.server import events; events.MOST_OF_TENANT = 2; events.MOST = 3; "
+    with busy(tmp_path, before=SOON + few) as narrow, ExitStack() as stack:
+        for who in ("agent", "bob"):
+            _, told = stack.enter_context(narrow.stream(who, *EVENTS))
+            assert next(told)[0] == ":"
+        full = narrow.ask("own", "GET", "/v1/events")
+        assert (full.status, full.body["code"]) == (429, "rate_limited")
+        with narrow.stream("stranger", *EVENTS) as (response, told):
+            assert (response.status, next(told)[0]) == (200, ":")
+
+
 async def test_who_goes_away_frees_its_place(house: Busy) -> None:
     for _ in range(3):
         with ExitStack() as stack:

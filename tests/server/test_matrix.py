@@ -3,12 +3,14 @@
 import http.client
 import re
 from collections.abc import Generator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from tests.server.busy import WHO, Busy, busy
+from tests.server.raw import EVENTS, GET, connect
 from tests.server.samples import MISSING, SAMPLES, Asked, asked
 from tests.server.serving import Answer
 from toolgate.server.routes import TABLE
@@ -146,6 +148,43 @@ def test_ones_own_is_found(house: House, at: tuple[str, str]) -> None:
             answer = house.ask(who, one)
             is_missing = callers_own and who != "agent" and at[1] != "/v1/ledger"
             assert answer.status == (404 if is_missing else 200), (who, answer.text)
+
+
+# What a client goes by without a body.
+_HEAD = ("content-type", "cache-control", "allow", "www-authenticate", "retry-after")
+
+
+@pytest.mark.req("V2", "V3")
+@pytest.mark.parametrize("at", [at for at in ROUTES if at[0] == "GET"], ids=" ".join)
+def test_the_head_of_an_answer_is_told_alone_to_whom_the_answer_would_be(
+    house: House, at: tuple[str, str]
+) -> None:
+    for one in (asked(at, house.words), asked(at, MISSING)):
+        for who in (*ACME, "stranger", "nobody"):
+            whole, head = house.ask(who, one), house.busy.ask(who, "HEAD", one.path)
+            assert (head.status, head.text) == (whole.status, ""), who
+            if at == ENDLESS:
+                continue
+            assert [head.headers.get(name) for name in _HEAD] == [
+                whole.headers.get(name) for name in _HEAD
+            ]
+            # What it stands for may have changed meanwhile.
+            assert ("etag" in head.headers) == ("etag" in whole.headers)
+            assert int(head.headers["content-length"]) > 0
+
+
+def test_who_asks_for_the_head_of_a_stream_does_not_listen(house: House) -> None:
+    asked = EVENTS.replace(b"GET", b"HEAD", 1) % house.busy.secrets["agent"].encode()
+    # More than a key may have open, over a connection that is kept: each is over.
+    with closing(connect(house.busy.server)) as connection:
+        for _ in range(20):
+            connection.sendall(asked + GET + b"Connection: keep-alive\r\n\r\n")
+            told = connection.recv(65536)
+            while told.count(b"HTTP/1.1 200 ") < 2:
+                told += connection.recv(65536)
+            assert b"still here" not in told
+    with house.busy.stream("agent", "GET", "/v1/events") as (answer, events):
+        assert (answer.status, next(events)[0]) == (200, ":")
 
 
 GUARDS_OFF = {

@@ -157,7 +157,7 @@ def test_a_problem_of_the_wire_has_the_status_and_sentence_of_the_table(served: 
         "misdirected_request": served.server.ask("GET", "/", headers={"Host": "evil.example"}),
         "forbidden_origin": served.server.ask("GET", "/", headers={"Origin": "http://evil.test"}),
     }
-    # What ends before there is a request: tests/server/test_limits.py.
+    # What ends before there is a request: tests/server/test_limits.py, test_framing.py.
     early = {"malformed_request", "request_timeout", "headers_too_large"}
     assert told.keys() | early == WIRE.keys()
     for code, answer in told.items():
@@ -172,8 +172,8 @@ def test_a_problem_of_the_wire_has_the_status_and_sentence_of_the_table(served: 
     [
         ("GET", "/v1/call", "POST"),
         ("PUT", "/v1/call", "POST"),
-        ("POST", "/v1/tools", "GET"),
-        ("DELETE", "/v1/tools/echo", "GET"),
+        ("POST", "/v1/tools", "GET, HEAD"),
+        ("DELETE", "/v1/tools/echo", "GET, HEAD"),
     ],
 )
 def test_a_wrong_method_is_told_the_right_one(

@@ -126,6 +126,39 @@ async def test_who_waits_for_much_keeps_nobody_else_from_it(narrow: Busy) -> Non
     assert running.told().status == 200
 
 
+@pytest.fixture
+def shared(tmp_path: Path) -> Generator[Busy]:
+    """Where few of a tenant may wait, however many keys it has."""
+    few = "from toolgate.server import waiting; waiting.MOST_OF_TENANT = 2; waiting.MOST = 3; "
+    with busy(tmp_path, before=few) as served:
+        yield served
+
+
+@pytest.mark.req("V2", "V3")
+async def test_a_tenant_of_many_keys_leaves_room_for_another(shared: Busy) -> None:
+    paths: list[Path] = []
+    running: list[Aside] = []
+    calls: dict[str, str] = {}
+    for who in ("agent", "bob", "stranger"):
+        paths.append(path := shared.server.root / who)
+        body = {"tool": "hold", "args": {"path": str(path)}}
+        running.append(Aside(shared, who, "POST", "/v1/call", body))
+        await until(Path(f"{path}.begun").exists)
+        [latest] = shared.ask(who, "GET", "/v1/ledger?tool=hold&limit=1").body["calls"]
+        calls[who] = f"/v1/calls/{latest['call_id']}"
+
+    def is_full(who: str) -> bool:
+        return shared.ask(who, "GET", f"{calls[who]}?wait_s=0.01").status == 429
+
+    waiting = [Again(shared, who, "GET", f"{calls[who]}?wait_s=30") for who in ("agent", "bob")]
+    await until(lambda: is_full("agent") and is_full("bob"))
+    assert not is_full("stranger"), "there is room, and none for more of the other"
+    for path in paths:
+        path.touch()
+    assert [one.told().body["state"] for one in waiting] == ["succeeded"] * 2
+    assert [one.told().status for one in running] == [200] * 3
+
+
 @pytest.mark.parametrize("wait", ["x", "-1", "601", "nan", "inf", "", "٣", "1e999"])
 def test_a_time_to_wait_is_a_number_of_seconds(house: Busy, wait: str) -> None:
     quoted = "".join(f"%{byte:02x}" for byte in wait.encode())

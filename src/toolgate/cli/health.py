@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from types import TracebackType
@@ -11,8 +12,9 @@ from toolgate.cli.listen import listen
 from toolgate.cli.session import usage
 from toolgate.runtime import Runtime
 from toolgate.server.health import alive, metrics, ready
-from toolgate.server.host import is_loopback
+from toolgate.server.host import host_check, is_loopback
 from toolgate.server.reply import Reply
+from toolgate.settings.settings import Server
 
 _PATHS: Mapping[bytes, Callable[[Runtime], Awaitable[Reply]]] = {
     b"/healthz": alive,
@@ -20,6 +22,7 @@ _PATHS: Mapping[bytes, Callable[[Runtime], Awaitable[Reply]]] = {
 }
 # They tell of every tenant, and no key is asked for here.
 _HERE = {b"/metrics": metrics}
+_HOST = re.compile(rb"\r\nhost:[ \t]*([^\r\n]*?)[ \t]*\r\n", re.IGNORECASE)
 _SECONDS = 5.0
 _MOST_BYTES = 8_192
 
@@ -46,6 +49,8 @@ class Health:
         self._gate = gate
         self._where = where
         self._paths = {**_PATHS, **_HERE} if is_loopback(where.host) else _PATHS
+        # A page elsewhere whose name points to this machine is not told them.
+        self._is_meant = host_check(Server(host=where.host))
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
@@ -66,20 +71,24 @@ class Health:
         with contextlib.suppress(TimeoutError, OSError, ValueError, asyncio.IncompleteReadError):
             async with asyncio.timeout(_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
-                reply = await self._reply(head)
+                method, path, *_ = (*head.split(b" ", 2), b"", b"")
+                named = _HOST.search(head)
+                reply = await self._reply(method, path, named and named[1])
                 status = HTTPStatus(reply.status)
                 writer.write(
                     f"HTTP/1.1 {status.value} {status.phrase}\r\n"
                     f"Content-Type: {reply.kind.decode()}\r\nConnection: close\r\n"
                     f"Content-Length: {len(reply.body)}\r\n\r\n".encode()
-                    + reply.body
+                    + (b"" if method == b"HEAD" else reply.body)
                 )
                 await writer.drain()
         writer.close()
 
-    async def _reply(self, head: bytes) -> Reply:
-        method, path, *_ = (*head.split(b" ", 2), b"", b"")
-        asked = self._paths.get(path.partition(b"?")[0])
-        if asked is None or method != b"GET":
+    async def _reply(self, method: bytes, path: bytes, host: bytes | None) -> Reply:
+        name = path.partition(b"?")[0]
+        asked = self._paths.get(name)
+        if asked is None or method not in {b"GET", b"HEAD"}:
             return Reply(404, b"{}")
+        if name in _HERE and not self._is_meant(host):
+            return Reply(421, b"{}")
         return await asked(self._gate)

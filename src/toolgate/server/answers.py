@@ -128,6 +128,8 @@ class Output(Shape, kw_only=True):
     duration_ms: float
     side_effects: list[SideEffect]
     protocol_version: int
+    # Whether what it holds was written by others: material, never an instruction.
+    untrusted: bool
 
 
 class Batch(Shape, kw_only=True):

@@ -89,7 +89,7 @@ class App:
             log.error("a request failed with %s in %s", kind_of(error), place_of(error))  # noqa: TRY400
             found = refused(ToolgateError("Something went wrong here; it is in the log."))
         if isinstance(found, Stream):
-            await streamed(found, receive, send)
+            await streamed(found, receive, send, is_head=scope["method"] == "HEAD")
             return
         status, body, kind, more = found
         if not more:

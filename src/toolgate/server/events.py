@@ -17,10 +17,12 @@ from toolgate.server.reply import Stream
 from toolgate.server.request import Request
 from toolgate.server.rights import Right, may
 from toolgate.server.streaming import event
-from toolgate.tenancy.keys import Role
+from toolgate.tenancy.keys import Key, Role
 
-# Of one key, and of all together: each holds a connection, and what it has not read yet.
+# Of one key, of its tenant, and of all together: each holds a connection, and what it has not read
+# yet.
 MOST_OF_KEY = 8
+MOST_OF_TENANT = 256
 MOST = 512
 # What a key opens.
 _BINDING = ("id", "role", "tenant", "agent", "user")
@@ -30,15 +32,17 @@ class Listeners:
     """Who listens to one house."""
 
     def __init__(self) -> None:
-        self._open: dict[Subscription, str] = {}
+        self._open: dict[Subscription, Key] = {}
 
-    def add(self, news: Subscription, key: str) -> None:
+    def add(self, news: Subscription, key: Key) -> None:
         """One more, or `RateLimited`."""
-        of_key = sum(one == key for one in self._open.values())
-        if of_key >= MOST_OF_KEY or len(self._open) >= MOST:
+        of_key = sum(one.id == key.id for one in self._open.values())
+        of_tenant = sum(one.tenant == key.tenant for one in self._open.values())
+        if of_key >= MOST_OF_KEY or of_tenant >= MOST_OF_TENANT or len(self._open) >= MOST:
             raise RateLimited(
-                f"This key has {of_key} streams of events open, and may have {MOST_OF_KEY}. Close "
-                "one first, or read on where you are.",
+                f"This key has {of_key} streams of events open, and may have {MOST_OF_KEY}; its "
+                f"tenant may have {MOST_OF_TENANT}, and all together {MOST}. Close one first, or "
+                "read on where you are.",
                 retry_after=streaming.HEARTBEAT_S,
             )
         self._open[news] = key
@@ -60,7 +64,7 @@ def listeners(gate: Runtime) -> Listeners:
 async def events(request: Request) -> Stream:
     """A stream that begins now. It ends when the key does, or when the house closes."""
     news, here = request.gate.events(_tenant(request)), listeners(request.gate)
-    here.add(news, request.key.id)
+    here.add(news, request.key)
     # What another node does from now on is heard here too.
     await news.ready()
     return Stream(_told(request, news), lambda: here.remove(news))

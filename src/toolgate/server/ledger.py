@@ -49,7 +49,7 @@ async def show_call(request: Request) -> dict[str, Any]:
     wait_s = _wait(request)
     call = await _own(request, call_id)
     if call.is_open and wait_s:
-        with waiting(request.gate).one(request.key.id):
+        with waiting(request.gate).one(request.key):
             call = await _ended(request, call, wait_s)
     return call.shown()
 

@@ -1,12 +1,9 @@
 """How much a connection may send before anyone knows who it is, and how long it may take for it."""
 
-import fcntl
 import itertools
-import sys
-import termios
 from asyncio import TimerHandle, Transport
 from collections.abc import Iterator
-from contextlib import suppress
+from weakref import WeakKeyDictionary
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import (
@@ -14,9 +11,11 @@ from uvicorn.protocols.http.httptools_impl import (
     HttpToolsProtocol,
     RequestResponseCycle,
 )
+from uvicorn.server import ServerState
 
 from toolgate.server.crowded import CROWDED
 from toolgate.server.problems import wire_problem
+from toolgate.server.taking import Taking
 from toolgate.server.whole import EXTENSION, Whole
 
 MAX_HEADER_BYTES = 64 * 1024
@@ -25,10 +24,10 @@ HEADER_SECONDS = 10.0
 BODY_SECONDS = 40.0
 # A connection over which nothing is asked for so long is closed.
 IDLE_SECONDS = 5.0
-# A connection whose peer takes nothing of what it is told for so long is cut off.
-WRITE_SECONDS = 30.0
 # More at once are told to come back later.
 MAX_CONCURRENT = 2_000
+# So many requests wait behind one that is answered; whoever sends more asks again for the rest.
+MAX_PIPELINED = 64
 # A request that is on its way while the server is told to end is answered; nobody sends longer.
 LAST_SECONDS = 0.25
 # The parser copies an unfinished header with every piece, so it gets few and the count is exact.
@@ -36,6 +35,8 @@ _PIECE = 16 * 1024
 # Whoever looks after the server is answered also when nobody else is.
 _HEALTH = (b"/healthz", b"/readyz")
 _arrivals = itertools.count()
+# Of each server, the connections that wait for no answer.
+_silent_of: "WeakKeyDictionary[ServerState, set[LimitedProtocol]]" = WeakKeyDictionary()
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -51,34 +52,42 @@ class LimitedProtocol(HttpToolsProtocol):
     # Since when nothing was asked, and what looks at that: one for many requests.
     _idle_since = 0.0
     _idle: TimerHandle | None = None
-    # What was not taken yet at the last look, and what looks: only while there is too much of it.
-    _untaken = 0
-    _taking: TimerHandle | None = None
+    _taking: Taking
     _is_hurried = False
     # What is answered while others wait behind it: uvicorn knows only the last of them.
     _first: RequestResponseCycle | None = None
     # How many there may be at once; uvicorn's own words for it are no problem of ours.
     _most: int | None = None
+    # Whether a request's head is read and its body is not.
+    _is_in_body = False
+    # Whether nothing of what still comes is read.
+    _is_deaf = False
+    # Who may have to go: nothing that they asked waits for its answer; half a request asks nothing.
+    _silent: "set[LimitedProtocol]"
     arrival = 0
 
     def connection_made(self, transport: Transport) -> None:
         """A connection that never says anything is not kept either."""
         super().connection_made(transport)
         self.arrival = next(_arrivals)
+        self._taking = Taking(transport, self.loop)
         self._most, self.limit_concurrency = self.limit_concurrency, None
-        if self._most and len(self.connections) >= self._most:
+        self._silent = _silent_of.setdefault(self.server_state, set())
+        self._silent.add(self)
+        if self._most and len(self.connections) > self._most:
             self._make_room()
         self._allowed = HEADER_SECONDS
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is left to wait for."""
+        self._silent.discard(self)
         self._allowed = 0.0
         self._watch()
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
-        self._trust()
+        self._taking.trust()
         if self._first is not None and not self._first.response_complete:
             self._first.disconnected = True
             self._first.message_event.set()
@@ -87,9 +96,11 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Feed the parser, and stop when a header has no end."""
         for piece in (data,) if len(data) <= _PIECE else _pieces(data):
+            if self._is_deaf:
+                return
             self._unfinished += len(piece)
             self._feed(piece)
-            if self.transport.is_closing():
+            if self._is_deaf or self.transport.is_closing():
                 return
             if self._unfinished > MAX_HEADER_BYTES:
                 self._refuse("headers_too_large")
@@ -114,6 +125,8 @@ class LimitedProtocol(HttpToolsProtocol):
             if self.parser.get_method() == b"CONNECT":
                 raise ValueError("this is no proxy")
             return
+        if len(self.pipeline) >= MAX_PIPELINED:
+            raise ValueError("too many requests wait for their answers")
         self._unfinished = 0
         self._allowed = BODY_SECONDS
         app, before = self.app, self.cycle
@@ -125,6 +138,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._first = before
         # What comes behind a body is nobody's: who asks was decided by what came before it.
         self.headers = []
+        self._is_in_body = True
         self.scope["extensions"] = {EXTENSION: Whole(self.cycle)}  # pyright: ignore[reportGeneralTypeIssues]
         if self._is_ending:
             self.cycle.keep_alive = False
@@ -140,10 +154,13 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self._unfinished = 0
         self._allowed = 0.0
+        self._is_in_body = False
         super().on_message_complete()
         if self.cycle.response_complete:
             # Answered before it was whole: no answer comes that would begin the wait.
             self._rest()
+        else:
+            self._silent.discard(self)
 
     def on_response_complete(self) -> None:
         """The next request may come, or nothing for a while.
@@ -152,13 +169,18 @@ class LimitedProtocol(HttpToolsProtocol):
         """
         self.server_state.total_requests += 1
         if self.transport.is_closing():
+            if self in self.connections:
+                self._silent.add(self)
             self.part()
             return
         self.flow.resume_reading()
         if self.pipeline:
             self._first, app = self.pipeline.pop()
             self._start_asgi_task(self._first, app)
+            if self._first.more_body:
+                self._silent.add(self)
             return
+        self._silent.add(self)
         self._rest()
 
     def pause_writing(self) -> None:
@@ -167,13 +189,13 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._is_hurried:
             self.transport.abort()
         else:
-            self._distrust()
+            self._taking.watch()
 
     def resume_writing(self) -> None:
         """It was taken."""
         super().resume_writing()
         if not self.transport.is_closing():
-            self._trust()
+            self._taking.trust()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  the parser's words help nobody
         """Not HTTP, or not for us."""
@@ -200,22 +222,24 @@ class LimitedProtocol(HttpToolsProtocol):
         """Close it; what it was told before is sent for as long as it is taken."""
         self.transport.close()
         if self.transport.get_write_buffer_size():
-            self._distrust()
+            self._taking.watch()
 
     def dismiss(self) -> None:
-        """Close it; who was about to ask for something is told."""
-        if self._is_sending() and not self.cycle.response_started:
+        """Close it; who was about to ask for something is told.
+
+        It is counted no more, so nothing of it is kept: not even what it has not taken.
+        """
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        elif self._is_sending() and not self.cycle.response_started:
             self._refuse("request_timeout")
         else:
             self.part()
 
-    def is_silent(self) -> bool:
-        """Whether nothing that it asked waits for its answer; half a request asks nothing yet."""
-        return not self._is_answering()
-
-    def silence(self) -> tuple[int, float, int]:
+    def silence(self) -> tuple[bool, int, float, int]:
         """The least of many is the longest; a loop's clock has no parts of a millisecond."""
-        return bool(self.cycle) + self._is_sending(), self._idle_since, self.arrival
+        is_taking = self.transport.get_write_buffer_size() > 0
+        return is_taking, bool(self.cycle) + self._is_sending(), self._idle_since, self.arrival
 
     def _feed(self, piece: bytes) -> None:
         """An offer to go on in another protocol is not taken, and the request stands.
@@ -246,15 +270,16 @@ class LimitedProtocol(HttpToolsProtocol):
     def _make_room(self) -> None:
         """Whoever has asked for nothing yet goes before whoever wants to, the longest silent first.
 
-        Then whoever has their answer, then who has sent half of what they ask. Connections cost
-        nothing; many that say nothing would keep everybody else out.
+        Then whoever has their answer, then who has sent half of what they ask, then who has not
+        taken all of their answer. Connections cost nothing; many that say nothing would keep
+        everybody else out.
         """
-        silent = [one for one in self.connections if isinstance(one, LimitedProtocol)]
-        silent = [one for one in silent if one is not self and one.is_silent()]
-        if silent:
-            oldest = min(silent, key=LimitedProtocol.silence)
+        others = (one for one in self._silent if one is not self)
+        oldest = min(others, key=LimitedProtocol.silence, default=None)
+        if oldest is not None:
             # At once: the system tells of its end only later.
             self.connections.discard(oldest)
+            self._silent.discard(oldest)
             oldest.dismiss()
 
     def _leave(self) -> None:
@@ -265,32 +290,6 @@ class LimitedProtocol(HttpToolsProtocol):
         self._idle_since = self.loop.time()
         if self._idle is None:
             self._idle = self.loop.call_later(IDLE_SECONDS, self._look)
-
-    def _distrust(self) -> None:
-        if self._taking is None:
-            self._untaken = self._owed()
-            self._taking = self.loop.call_later(WRITE_SECONDS, self._check)
-
-    def _trust(self) -> None:
-        if self._taking is not None:
-            self._taking.cancel()
-            self._taking = None
-
-    def _check(self) -> None:
-        """Whether anything was taken since the last look."""
-        self._taking = None
-        if self._owed() < self._untaken:
-            self._distrust()
-        else:
-            self.transport.abort()
-
-    def _owed(self) -> int:
-        """What the peer has not taken yet: ours, and what the system keeps for it."""
-        kept = bytearray(4)
-        # Where the system does not tell, what it takes from us has to do.
-        with suppress(OSError, ValueError):
-            fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, kept)
-        return self.transport.get_write_buffer_size() + int.from_bytes(kept, sys.byteorder)
 
     def _watch(self) -> None:
         """One timer for each part that takes more than one piece; most requests need none."""
@@ -324,8 +323,16 @@ class LimitedProtocol(HttpToolsProtocol):
             self.part()
 
     def _is_crowded(self) -> bool:
+        """Whether so many others are answered; who asks nothing makes room first.
+
+        What runs on for who has gone counts, too: as many again may.
+        """
         most = self._most
-        return most is not None and (len(self.connections) >= most or len(self.tasks) >= most)
+        if most is None:
+            return False
+        if len(self.connections) > most:
+            self._make_room()
+        return len(self.connections) > most or len(self.tasks) >= 2 * most
 
     def _is_sending(self) -> bool:
         return bool(self.cycle) and not self.cycle.response_complete and self.cycle.more_body
@@ -337,12 +344,28 @@ class LimitedProtocol(HttpToolsProtocol):
         return bool(self.cycle) and not (self.cycle.response_complete or self.cycle.more_body)
 
     def _refuse(self, code: str) -> None:
-        # Into the middle of another request's answer it would only be noise.
-        if not self._is_answering():
+        if self._is_answering():
+            self._end_with_answers()
+            return
+        # Into the middle of its own answer, or behind it, it would only be noise.
+        if not (self._is_in_body and self.cycle.response_started):
             status, body = wire_problem(code)
             head = b"content-type: application/problem+json\r\ncontent-length: %d\r\n" % len(body)
             self.transport.write(STATUS_LINE[status] + head + b"connection: close\r\n\r\n" + body)
         self.part()
+
+    def _end_with_answers(self) -> None:
+        """What was asked before is answered; then it is closed, and nothing more is read."""
+        self._is_deaf = True
+        if self._is_in_body and self._first is not None:
+            # The last one cannot be read to its end; what is answered stands before it.
+            self.pipeline.popleft()
+            self.cycle = self.pipeline[0][0] if self.pipeline else self._first
+        self.cycle.keep_alive = False
+        # What comes is thrown away: what nobody reads would cost the peer the answer at the end.
+        self.flow.resume_reading()
+        self._allowed = 0.0
+        self._watch()
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:

@@ -24,9 +24,9 @@ def pages(tokens: Tokens) -> dict[str, Page]:
 def _page(document: bytes) -> Page:
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001  ASGI's
         status, body, kind, more = 200, document, JSON, ()
-        if scope["method"] != "GET":
+        if scope["method"] not in {"GET", "HEAD"}:
             (status, body), kind = wire_problem("method_not_allowed"), PROBLEM
-            more = ((b"allow", b"GET"),)
+            more = ((b"allow", b"GET, HEAD"),)
         headers = [
             (b"content-type", kind),
             (b"content-length", b"%d" % len(body)),

@@ -88,6 +88,9 @@ class Table:
             if route.method in methods:
                 raise ValueError(f"{route.method} {route.path} stands in the table twice")
             methods[route.method] = route
+            if route.method == "GET":
+                # The same answer, of which the server sends the head only.
+                methods["HEAD"] = route
         for path, methods in by_path.items():
             if "{" not in path:
                 self._exact[path] = Found(methods)

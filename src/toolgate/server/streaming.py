@@ -31,13 +31,13 @@ def event(name: str, data: Any, id_: str = "") -> bytes:
     return b"%bdata: %b\n\n" % (head.encode(), raw)
 
 
-async def streamed(stream: Stream, receive: Receive, send: Send) -> None:
-    """Send it to its end, or until nobody is there."""
+async def streamed(stream: Stream, receive: Receive, send: Send, *, is_head: bool = False) -> None:
+    """Send it to its end, or until nobody is there; to who wants its head only, nothing of it."""
     left = asyncio.ensure_future(_left(receive))
     try:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         async with aclosing(stream.pieces) as pieces:
-            while not left.done():
+            while not (is_head or left.done()):
                 coming = asyncio.ensure_future(anext(pieces, None))
                 try:
                     await asyncio.wait({coming, left}, return_when=asyncio.FIRST_COMPLETED)

@@ -9,6 +9,7 @@ from toolgate.call import Output
 from toolgate.errors import ApprovalPending, ToolgateError
 from toolgate.server.mcp import revision
 from toolgate.server.mcp.blocks import blocks
+from toolgate.server.mcp.label import UNTRUSTED, disclaimed
 from toolgate.server.mcp.rpc import Id
 from toolgate.spec.tool import ToolSpec
 
@@ -18,12 +19,14 @@ ERROR = "toolgate/error"
 _BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 _MARKED = frozenset({"content", "structuredContent"})
 _SERVER = {revision.SERVER: dict(revision.INFO)}
-_PARTS = (
+_HEAD = (
     b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":%b}],"isError":false%b,'
     b'"resultType":"complete","_meta":'
     + orjson.dumps(_SERVER)[:-1].replace(b"%", b"%%")
-    + b',"toolgate/callId":"%b","toolgate/status":"success"}}}'
+    + b',"toolgate/callId":"%b","toolgate/status":"success"'
 )
+_PARTS = _HEAD + b"}}}"
+_UNTRUSTED_PARTS = _HEAD + b',"%b":true}}}' % UNTRUSTED.encode()
 
 
 def finished(output: Output, spec: ToolSpec | None, *, modern: bool) -> dict[str, Any]:
@@ -31,11 +34,15 @@ def finished(output: Output, spec: ToolSpec | None, *, modern: bool) -> dict[str
     meta: dict[str, Any] = {CALL_ID: output.call_id, STATUS: output.status}
     if output.cached:
         meta["toolgate/cached"] = True
+    if output.untrusted:
+        meta[UNTRUSTED] = True
     if output.error is not None:
         return _failed(output, meta, modern=modern)
     data: Any = output.data
     result: dict[str, Any]
     if is_content(data):
+        if output.untrusted:
+            data = disclaimed(data)
         result = {**data, "isError": False}
         if spec is not None:
             # A list that tells of a schema promises something that fits it.
@@ -76,7 +83,8 @@ def written(
         text, structured = orjson.dumps(raw.decode()), b',"structuredContent":' + raw
     else:
         return None
-    return _PARTS % (orjson.dumps(id_), text, structured, output.call_id.encode())
+    parts = _UNTRUSTED_PARTS if output.untrusted else _PARTS
+    return parts % (orjson.dumps(id_), text, structured, output.call_id.encode())
 
 
 def refused(error: ToolgateError, *, modern: bool) -> dict[str, Any]:

@@ -7,6 +7,7 @@ like orders, or that nobody sees, are withheld. What they stood for can still be
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from toolgate.server.mcp.label import disclaimed
 from toolgate.upstreams.suspicion import shown, suspicions, visible
 from toolgate.upstreams.upstream import Json, Kind
 
@@ -47,7 +48,7 @@ def looked(kind: Kind, listed: Sequence[Json]) -> Looked:
         if wrong:
             found.append(f"{name}: {wrong}")
         else:
-            kept.append(_told(one, name, found, is_much=left < 0))
+            kept.append(disclaimed(_told(one, name, found, is_much=left < 0)))
     return Looked(tuple(kept), tuple(found))
 
 

@@ -8,6 +8,7 @@ import orjson
 from toolgate.call import Output
 from toolgate.errors import CallRefused, ToolgateError
 from toolgate.server.mcp.exchange import Exchange
+from toolgate.server.mcp.label import UNTRUSTED
 from toolgate.server.mcp.line import ToolLine
 from toolgate.server.mcp.rpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Fault
 from toolgate.spec.export import export
@@ -128,7 +129,9 @@ async def read(exchange: Exchange, uri: str, *, runs: bool = True) -> dict[str, 
     if not runs or not uri.startswith(OUTPUTS):
         return None
     kind, held = await output(exchange, uri, uri.removeprefix(OUTPUTS))
-    return {"contents": [{"uri": uri, "mimeType": kind, "text": held}]}
+    contents = [{"uri": uri, "mimeType": kind, "text": held}]
+    # A tool's, whichever: who wrote it is not known any more.
+    return {"contents": contents, "_meta": {UNTRUSTED: True}}
 
 
 async def output(
@@ -160,8 +163,10 @@ async def output(
 def missing(exchange: Exchange, uri: str, message: str = "") -> Fault:
     """Not there, or not for this caller: nobody can tell which."""
     code = INVALID_PARAMS if exchange.peer.is_modern else RESOURCE_NOT_FOUND
-    message = message or "There is no such resource; resources/list names them."
-    return Fault(code, message, {"uri": uri})
+    if message:
+        # Words of the server that has it.
+        return Fault(code, message, {"uri": uri, UNTRUSTED: True})
+    return Fault(code, "There is no such resource; resources/list names them.", {"uri": uri})
 
 
 def _shown(one: _Own) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from toolgate.call import Output
 from toolgate.errors import ToolError
 from toolgate.server.mcp.exchange import Exchange
+from toolgate.server.mcp.label import UNTRUSTED, labelled
 from toolgate.server.mcp.others import SERVER, Others, Share, named, said, which
 from toolgate.server.mcp.paging import Item, paged
 from toolgate.server.mcp.resources import failed, unpacked, whole
@@ -54,10 +55,11 @@ class Prompts:
         async def passed(exchange: Exchange, output: Output) -> dict[str, Any]:
             error = output.error
             if error is not None and error.code == ToolError.code:
-                raise Fault(INVALID_PARAMS, error.message, {"name": name})
+                raise Fault(INVALID_PARAMS, error.message, {"name": name, UNTRUSTED: True})
             if error is not None:
                 raise failed(output, name)
-            return whole(await unpacked(exchange, name, output), "messages", "description")
+            told = await unpacked(exchange, name, output)
+            return labelled(whole(told, "messages", "description"), output)
 
         args = {"name": found.name, "arguments": given}
         return await self._calls.standing(exchange, found.share.spec, args, passed)

@@ -14,6 +14,7 @@ from toolgate.errors import ToolError
 from toolgate.server.mcp import own, revision
 from toolgate.server.mcp.answers import is_content
 from toolgate.server.mcp.exchange import Exchange
+from toolgate.server.mcp.label import UNTRUSTED, disclaimed, labelled, theirs
 from toolgate.server.mcp.others import SERVER, Others, Share, named, said, which
 from toolgate.server.mcp.own import missing
 from toolgate.server.mcp.paging import Item, paged
@@ -166,10 +167,12 @@ async def _contents(
     if is_content(data):
         held = [block["resource"] for block in data["content"] if block["type"] == "resource"]
         if held:
-            return {"contents": held}
+            if output.untrusted:
+                held = [disclaimed(one) for one in held]
+            return labelled({"contents": held}, output)
     raw = data if type(data) is str else orjson.dumps(data).decode()
     kind = resource.media_type or ("text/plain" if type(data) is str else own.JSON)
-    return {"contents": [{"uri": uri, "mimeType": kind, "text": raw}]}
+    return labelled({"contents": [{"uri": uri, "mimeType": kind, "text": raw}]}, output)
 
 
 async def _passed(uri: str, exchange: Exchange, output: Output) -> dict[str, Any]:
@@ -179,7 +182,7 @@ async def _passed(uri: str, exchange: Exchange, output: Output) -> dict[str, Any
             # Its own word: to that server it is not there, or not to be had.
             raise missing(exchange, uri, output.error.message)
         raise failed(output, uri)
-    return whole(await unpacked(exchange, uri, output), "contents")
+    return labelled(whole(await unpacked(exchange, uri, output), "contents"), output)
 
 
 async def unpacked(exchange: Exchange, of: str, output: Output) -> Any:
@@ -201,9 +204,10 @@ def whole(data: Any, *names: str) -> dict[str, Any]:
     if type(sent.get(names[0])) is not list:
         raise Fault(INVALID_PARAMS, "The server behind it sent something else than was asked for.")
     found = {name: sent[name] for name in names if name in sent}
+    found[names[0]] = [disclaimed(one) for one in sent[names[0]]]
     meta = sent.get("_meta")
     if type(meta) is dict:
-        told = dict(cast("Json", meta))
+        told = theirs(cast("Json", meta))
         told.pop(revision.SERVER, None)
         if told:
             found["_meta"] = told
@@ -217,4 +221,6 @@ def failed(output: Output, of: str) -> Fault:
     approval = output.error.details.get("approval_id")
     if approval is not None:
         told["approval_id"] = approval
+    if output.untrusted:
+        told[UNTRUSTED] = True
     return Fault(INVALID_PARAMS, output.to_human(), told)
