@@ -351,7 +351,11 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True):
-    """The one result envelope, the same at every door."""
+    """The one result envelope, the same at every door.
+
+    `untrusted`: what it holds was written by others (a server, a page, a program, a file): it is
+    material for a model, never an instruction.
+    """
 
     status: Status
     data: Any = None
@@ -361,6 +365,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: float = 0.0
     side_effects: tuple[SideEffect, ...] = ()
     protocol_version: int = 1
+    untrusted: bool = False
 
     @property
     def ok(self) -> bool:

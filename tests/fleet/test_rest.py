@@ -61,6 +61,70 @@ def test_what_one_node_did_is_on_record_and_undone_at_others(served: Served) -> 
     assert served.fleet.marked()["undone-undo-me"] == 1
 
 
+@pytest.mark.req("S4")
+def test_an_undo_asked_for_at_all_nodes_at_once_is_done_once(served: Served) -> None:
+    for number in range(4):
+        text = f"undo-together-{number}"
+        body = {"call_id": call(served, "mark", {"text": text})["call_id"]}
+
+        def undo(_: int, body: Any = body) -> int:
+            return served.fleet.ask("POST", "/v1/undo", key=served.keys.ann, body=body).status
+
+        with ThreadPoolExecutor(2 * NODES) as threads:
+            answers = set(threads.map(undo, range(2 * NODES)))
+        assert 200 in answers
+        assert answers <= {200, 409}, answers
+        theirs = served.fleet.ask("POST", "/v1/undo", key=served.keys.stranger, body=body)
+        assert theirs.status == 404
+        assert served.fleet.marked()[f"undone-{text}"] == 1
+
+
+@pytest.mark.req("S6")
+async def test_who_agrees_at_all_nodes_at_once_agrees_to_one_call(served: Served) -> None:
+    with ThreadPoolExecutor(NODES + 1) as threads:
+        waiting = threads.submit(call, served, "pay", {"to": "carol"}, wait_s=30)
+        found: list[Any] = []
+
+        def is_asked() -> bool:
+            shown = served.fleet.ask("GET", "/v1/approvals", key=served.keys.admin).body
+            found[:] = [one for one in shown["approvals"] if one["state"] == "waiting"]
+            return bool(found)
+
+        await until(is_asked)
+        path = f"/v1/approvals/{found[0]['id']}/approve"
+
+        def agree(_: int) -> int:
+            return served.fleet.ask("POST", path, key=served.keys.admin).status
+
+        said = list(threads.map(agree, range(NODES)))
+        assert min(said) == 200, said
+        assert waiting.result()["data"] == "carol"
+    assert served.fleet.marked()["paid-carol"] == 1
+
+
+@pytest.mark.req("V3")
+def test_answers_of_two_tenants_are_not_crossed_whichever_nodes_they_come_from(
+    served: Served,
+) -> None:
+    def one(number: int) -> bool:
+        key = (served.keys.ann, served.keys.stranger)[number % 2]
+        tool, name = ("look", "seen") if number % 3 else ("mark", "marked")
+        data = call(served, tool, {"text": f"own-{number}"}, key=key)["data"]
+        return data[name] == f"own-{number}"
+
+    with ThreadPoolExecutor(32) as threads:
+        assert all(threads.map(one, range(600)))
+    listed = [
+        {
+            row["call_id"]
+            for row in served.fleet.ask("GET", "/v1/ledger?tool=mark", key=key).body["calls"]
+        }
+        for key in (served.keys.ann, served.keys.stranger)
+    ]
+    assert all(listed)
+    assert not listed[0] & listed[1]
+
+
 @pytest.mark.req("S6")
 async def test_who_is_asked_at_one_node_is_answered_at_another(served: Served) -> None:
     with ThreadPoolExecutor(2) as threads:

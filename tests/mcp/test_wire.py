@@ -1,6 +1,7 @@
 """What stands on the wire, right and wrong: `/mcp` as a client without a library meets it."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 import aiohttp
@@ -56,6 +57,45 @@ async def test_what_is_no_message_is_a_fault(house: House, raw: bytes, code: int
     status, body = await house.send(raw, headers=ROUTED)
     assert (status, body["error"]["code"]) == (400, code)
     assert "id" not in body
+
+
+# What stands where arguments belong.
+HOSTILE: dict[str, bytes] = {
+    "a thousand deep": b'{"x":' * 1_000 + b"1" + b"}" * 1_000,
+    "a hundred thousand deep": b"[" * 100_000 + b"]" * 100_000,
+    "the same name twice": b'{"text":"a","text":"b"}',
+    "beyond numbers": b'{"text":1e999}',
+    "not a number": b'{"text":NaN}',
+    "half a character": b'{"text":"\\ud800"}',
+    "not utf-8": b'{"text":"\xff"}',
+    "a long number": b'{"text":' + b"9" * 100_000 + b"}",
+    "many names": orjson.dumps({str(number): 0 for number in range(100_001)}),
+}
+
+
+@pytest.mark.parametrize("kind", [*HOSTILE, "fine"])
+async def test_arguments_that_were_made_to_hurt_are_not_read(house: House, kind: str) -> None:
+    ran: list[str] = []
+
+    @tool(effect="irreversible")
+    async def keep(text: str) -> str:
+        """Keep it."""
+        ran.append(text)
+        return text
+
+    house.gate.add(keep)
+    params = orjson.dumps({"name": "keep", "_meta": META})[:-1]
+    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":%b,"arguments":%b}}' % (
+        params,
+        HOSTILE.get(kind, b'{"text":"fine"}'),
+    )
+    headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "keep"}
+    status, body = await house.send(raw, headers=headers)
+    if kind == "fine":
+        assert (status, ran) == (200, ["fine"])
+        return
+    assert (status, body["error"]["code"], ran) == (400, -32700, []), body
+    assert len(body["error"]["message"]) < 400
 
 
 @pytest.mark.parametrize(
@@ -293,6 +333,40 @@ async def test_who_goes_away_ends_only_what_changes_nothing(
         await until(lambda: bool(over))
         entries = await house.gate.journal.entries("acme")
         assert [str(one.state) for one in entries] in (["succeeded"], ["started"])
+
+
+async def test_what_was_done_for_who_went_away_is_done_once_and_can_be_had(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolgate.server.mcp.running._AFTER", 0.05)
+    begun, go, ran = asyncio.Event(), asyncio.Event(), list[str]()
+
+    @tool(effect="irreversible")
+    async def work() -> str:
+        """Work."""
+        begun.set()
+        await go.wait()
+        ran.append("worked")
+        return "worked"
+
+    house.gate.add(work)
+    meta = {"toolgate/idempotencyKey": "order-17"}
+    asked = asyncio.create_task(house.post("tools/call", {"name": "work"}, meta=meta))
+    await begun.wait()
+    asked.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await asked
+    go.set()
+    await until(lambda: bool(ran))
+    # Under another id of a request, and more than once.
+    for id_ in (1, 2, "x"):
+        _status, body = await house.post("tools/call", {"name": "work"}, meta=meta, id_=id_)
+        assert body["id"] == id_
+        assert body["result"]["content"][0]["text"] == "worked"
+        assert body["result"]["_meta"]["toolgate/cached"] is True
+    assert ran == ["worked"]
+    [entry] = await house.gate.journal.entries("acme")
+    assert str(entry.state) == "succeeded"
 
 
 async def test_headers_say_what_a_library_cannot_say_in_meta(house: House) -> None:

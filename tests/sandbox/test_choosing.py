@@ -122,6 +122,11 @@ async def test_lists_that_name_nothing_give_nothing(bubblewrap: Sandbox, tmp_pat
         done = await bubblewrap.run(["cat", str(tmp_path / "secret")], policy)
         assert done.stdout == b""
         assert done.code != 0
+    # The control: what is named is there, beside what names nothing.
+    named = ("", str(tmp_path))
+    for policy in (Policy(readable=named), Policy(writable=named)):
+        done = await bubblewrap.run(["cat", str(tmp_path / "secret")], policy)
+        assert done.stdout == b"secret"
 
 
 @pytest.mark.req("P4")

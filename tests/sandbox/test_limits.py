@@ -1,6 +1,9 @@
 """Programs that use up what there is: each is ended at its limit, and nothing of it is left."""
 
+import asyncio
 import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,10 +11,12 @@ from msgspec.structs import replace
 
 from tests.house import until
 from tests.sandbox.conftest import PYTHON
+from toolgate import Caller, tool
 from toolgate.sandbox.cgroup import hierarchy
 from toolgate.sandbox.policy import MEGABYTE, Policy
 from toolgate.sandbox.probing import interpreter
 from toolgate.sandbox.sandbox import Ended, Finished, Sandbox
+from toolgate.testing.house import in_memory
 
 _BASE = Policy(
     readable=interpreter(),
@@ -24,6 +29,16 @@ _BASE = Policy(
     cpu=20,
 )
 _TEN_GIGABYTES = 10 * 1024**3
+# How much longer than its limit one that is ended may take.
+_GRACE = 2.0
+_RUNAWAY = (
+    "import os,signal,time\n"
+    "if os.fork()==0:\n os.setsid()\n if os.fork()==0:\n"
+    "  signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "  signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    "  os.close(0); os.close(1); os.close(2)\n  time.sleep(600)\n os._exit(0)\n"
+    "os.wait()\n#word_of_the_runaway"
+)
 
 
 async def _run(sandbox: Sandbox, program: str, **changed: float) -> Finished:
@@ -47,7 +62,39 @@ async def test_a_fork_bomb_is_ended_and_leaves_nobody(bubblewrap: Sandbox) -> No
     bomb = "import os\nwhile True:\n try: os.fork()\n except OSError: pass\n#word_of_the_bomb"
     done = await _run(bubblewrap, bomb, seconds=1)
     assert done.ended is Ended.OUT_OF_TIME
+    assert done.seconds < 1 + _GRACE
     assert _alive("word_of_the_bomb") == []
+
+
+@tool(effect="pure")
+async def ping() -> str:
+    """Say that the house is there."""
+    return "pong"
+
+
+@pytest.mark.req("P4")
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import os\nwhile True:\n try: os.fork()\n except OSError: pass",
+        "while True: pass",
+        "n=0\nwhile True: open(f'{n}','w'); n+=1",
+    ],
+    ids=["bomb", "spin", "files"],
+)
+async def test_the_house_goes_on_while_a_program_uses_up_what_it_has(
+    bubblewrap: Sandbox, program: str
+) -> None:
+    me = Caller(tenant="acme", agent="clerk")
+    async with in_memory(ping) as gate:
+        greedy = asyncio.create_task(_run(bubblewrap, program, seconds=1, memory=_BASE.memory))
+        answered = 0
+        while not greedy.done():
+            assert (await gate.call("ping", caller=me)).data == "pong"
+            answered += 1
+            await asyncio.sleep(0.001)
+        assert (await greedy).code != 0
+    assert answered >= 100
 
 
 @pytest.mark.req("P4")
@@ -122,25 +169,29 @@ async def test_a_flood_of_output_is_cut_and_ends_the_program(
 async def test_one_that_only_computes_is_ended_by_the_clock_and_by_what_it_computes(
     bubblewrap: Sandbox,
 ) -> None:
-    assert (await _run(bubblewrap, "while True: pass", seconds=0.3)).ended is Ended.OUT_OF_TIME
-    assert (await _run(bubblewrap, "while True: pass", cpu=1)).ended is Ended.OUT_OF_TIME
+    for limits, most in (({"seconds": 0.3}, 0.3), ({"cpu": 1.0}, _BASE.seconds)):
+        done = await _run(bubblewrap, "while True: pass", **limits)
+        assert done.ended is Ended.OUT_OF_TIME
+        assert done.seconds < most + _GRACE
 
 
 @pytest.mark.req("P4")
 async def test_a_program_that_left_everything_behind_is_dead_when_the_call_ends(
     bubblewrap: Sandbox,
 ) -> None:
-    program = (
-        "import os,signal,time\n"
-        "if os.fork()==0:\n os.setsid()\n if os.fork()==0:\n"
-        "  signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "  signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "  os.close(0); os.close(1); os.close(2)\n  time.sleep(600)\n os._exit(0)\n"
-        "os.wait()\n#word_of_the_runaway"
-    )
-    done = await _run(bubblewrap, program)
+    done = await _run(bubblewrap, _RUNAWAY)
     assert (done.ended, done.code) == (Ended.BY_ITSELF, 0)
     await until(lambda: _alive("word_of_the_runaway") == [])
+
+
+@pytest.mark.req("P4")
+def test_outside_the_same_program_lives_on() -> None:
+    """The guard-off control."""
+    subprocess.run([*PYTHON, "-c", _RUNAWAY], check=True)
+    left = _alive("word_of_the_runaway")
+    for one in left:
+        os.kill(one, signal.SIGKILL)
+    assert left
 
 
 @pytest.mark.req("P4")

@@ -18,6 +18,20 @@ from toolgate.sandbox.sandbox import Ended, Sandbox
 _ROUNDS = int(os.environ.get("TOOLGATE_SANDBOX_ROUNDS", "25"))
 
 
+# In no other program's arguments.
+_ASLEEP = ["sleep", "600.4711"]
+
+
+def _asleep() -> list[str]:
+    """Whoever runs it, also one that nobody here is the parent of."""
+    found: list[str] = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if b"600.4711" in (place / "cmdline").read_bytes():
+                found.append(place.name)
+    return found
+
+
 def _children() -> set[int]:
     mine = os.getpid()
     return set(map(int, Path(f"/proc/{mine}/task/{mine}/children").read_text().split()))
@@ -91,9 +105,9 @@ async def test_one_that_will_not_end_is_ended_with_all_that_it_started(bubblewra
 
 async def _sleeping(sandbox: Sandbox, *, talks: bool) -> None:
     if not talks:
-        await sandbox.run(["sleep", "600"], Policy())
+        await sandbox.run(_ASLEEP, Policy())
         return
-    running = await sandbox.start(["sleep", "600"], Policy())
+    running = await sandbox.start(_ASLEEP, Policy())
     try:
         await running.wait()
     finally:
@@ -114,6 +128,11 @@ async def test_whoever_stops_waiting_at_any_moment_leaves_nobody_behind(
         with contextlib.suppress(asyncio.CancelledError):
             await task
     await until(lambda: _children() <= before)
+    await until(lambda: not _asleep())
+    # The control: while one runs it is seen.
+    running = await bubblewrap.start(_ASLEEP, Policy())
+    await until(lambda: bool(_asleep()))
+    await running.end(0)
 
 
 @pytest.mark.req("P4")

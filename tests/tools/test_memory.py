@@ -195,6 +195,32 @@ async def test_a_filter_means_what_it_says(text: str, *, holds: bool) -> None:
     assert read_filter(text)(SOME) is holds
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "text_ns=1",
+        "id=m",
+        "tenant=umbrella",
+        "__class__=x",
+        "user'--=x",
+        "user;DROP TABLE memories=x",
+        "user) OR (1=1",
+        "1=1",
+        "$where=1",
+        "$.user=x",
+        "@user:{x}=1",
+        "user|agent=x",
+        "tags[0]=x",
+        "user.name=x",
+        "user=x UNION SELECT 1",
+        "*=x",
+    ],
+)
+async def test_a_key_that_is_none_of_a_memory_is_refused(text: str) -> None:
+    with pytest.raises(ToolError, match="Keys are tag, date, agent, user, session and text"):
+        read_filter(text)
+
+
 @given(text=st.text(max_size=120))
 async def test_a_filter_is_read_or_refused_and_never_anything_else(text: str) -> None:
     with contextlib.suppress(ToolError):

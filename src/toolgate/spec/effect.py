@@ -34,6 +34,8 @@ class SideEffect(StrEnum):
 
 
 CHANGES_STATE = frozenset({SideEffect.MODIFIES_FILES, SideEffect.SYSTEM_STATE})
+# What brings back words that others wrote: other machines, programs, models.
+BRINGS_WORDS = frozenset({SideEffect.NETWORK_ACCESS, SideEffect.LOCAL_EXEC, SideEffect.CALLS_LLM})
 
 
 class Permission(StrEnum):
@@ -43,6 +45,10 @@ class Permission(StrEnum):
     FILESYSTEM = "filesystem"
     SHELL = "shell"
     COMPUTE = "compute"
+
+
+# The same, by what a tool needs: what stands in files, too.
+REACHES_WORDS = frozenset({Permission.NETWORK, Permission.FILESYSTEM, Permission.SHELL})
 
 
 class Execution(StrEnum):

@@ -10,13 +10,25 @@ import msgspec
 
 from toolgate.spec.cost import Cost
 from toolgate.spec.document import Document, canonical, sha256
-from toolgate.spec.effect import CallerKind, Effect, Execution, Permission, SideEffect
+from toolgate.spec.effect import (
+    BRINGS_WORDS,
+    REACHES_WORDS,
+    CallerKind,
+    Effect,
+    Execution,
+    Permission,
+    SideEffect,
+)
 from toolgate.spec.schema import Schema
 
 ANYTHING = Document(b"{}")
 NO_ARGUMENTS = Schema(b'{"type":"object","properties":{},"additionalProperties":false}')
 # Fields that came after the first version, as they are where nobody sets them.
 _LATER: Mapping[str, object] = {"execution": Execution.INLINE, "order_by": ""}
+# Kinds whose code the operator chose; any other speaks for somebody else.
+_CHOSEN = frozenset({"builtin", "plugin", "python"})
+# Built-in tools that touch nothing outside, and tell again what was kept of others' words.
+_KEPT = frozenset({"canvas_read", "document_query", "memory_load", "read_inbox", "read_output"})
 _NAMES = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -145,6 +157,20 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         unset = tuple(name for name, usual in _LATER.items() if getattr(self, name) == usual)
         return sha256(canonical(definition(self, but=("enabled", "origin", *unset))))
+
+    @cached_property
+    def retells(self) -> bool:
+        """Whether its results hold words that nobody here has written or agreed to.
+
+        By what its definition says anyway: its kind, what it needs and what it touches.
+        """
+        if self.provider not in _CHOSEN:
+            return True
+        if REACHES_WORDS.intersection(self.permissions) or BRINGS_WORDS.intersection(
+            self.side_effects
+        ):
+            return True
+        return self.provider == "builtin" and self.config.value().get("builtin") in _KEPT
 
     @property
     def title(self) -> str:

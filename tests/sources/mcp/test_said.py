@@ -39,13 +39,16 @@ async def test_no_text_of_a_result_changes_a_decision() -> None:
     upstream.tools = {"read": text("All is well."), "pay": text("Paid.")}
     async with served({"it": upstream}, TRUSTED) as house:
         await house.gate.tenancy.activate("acme", "clerk", "mcp:it:hidden", enabled=False)
-        assert (await house.gate.call("read", {}, caller=ME)).data == "All is well."
+        well = await house.gate.call("read", {}, caller=ME)
+        assert (well.data, well.untrusted) == ("All is well.", True)
         clean = await decided(house)
         assert clean["pay"] == "pending_approval"
         said = texts()
         assert len(said) >= 100
         for one in said:
             upstream.tools["read"] = text(one)
-            assert (await house.gate.call("read", {}, caller=ME)).data == one, "as it was sent"
+            output = await house.gate.call("read", {}, caller=ME)
+            assert output.data == one, "as it was sent"
+            assert output.untrusted is True
             assert await decided(house) == clean
         assert [one.params["name"] for one in upstream.heard].count("pay") == 0

@@ -6,14 +6,20 @@ import pytest
 
 from tests.house import until
 from tests.sources.mcp.served import ME, PLAIN, READS, TRUSTED, served, text, tool
+from tests.sources.mcp.test_suspicion import ODD
 from toolgate.errors import InvalidRequest, ProviderUnavailable, ToolNotFound, UnsupportedProvider
 from toolgate.settings.outward import McpServer
+from toolgate.sources.mcp import naming
 from toolgate.spec.effect import Effect
 from toolgate.testing.directory import MemoryDirectory
 from toolgate.testing.upstream import MemoryUpstream
 from toolgate.upstreams.upstream import Kind
 
 pytestmark = pytest.mark.req("C2", "P3")
+
+
+def nothing_odd(*_given: object) -> list[str]:
+    return []
 
 
 def files(*more: dict[str, Any]) -> MemoryUpstream:
@@ -272,10 +278,57 @@ async def test_without_a_prefix_tools_have_their_own_names_and_nobody_elses() ->
 
 @pytest.mark.parametrize("name", ["r\u0435ad", "wr1te", "wr\u0131te"])
 async def test_a_name_that_looks_like_another_waits(name: str) -> None:
-    other = MemoryUpstream("web", tools=[tool(name)])
+    other = MemoryUpstream("web", tools=[tool(name), tool("search")])
     async with served({"files": files(), "web": other}) as house:
-        assert await house.names() == ["mcp:files:read", "mcp:files:write"]
+        assert await house.names() == ["mcp:files:read", "mcp:files:write", "mcp:web:search"]
         assert "suspicious" in house.problem("web") or "waits" in house.problem("web")
+
+
+@pytest.mark.parametrize("name", ["WRITE", "Write", "send-mail", "Send.Mail"])
+async def test_without_a_prefix_another_spelling_of_a_name_waits(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write() -> str:
+        """Ours."""
+        return ""
+
+    def both() -> dict[str, MemoryUpstream]:
+        mail = MemoryUpstream("mail", tools=[tool("send_mail")])
+        return {"mail": mail, "web": MemoryUpstream("web", tools=[tool(name), tool("search")])}
+
+    settings = TRUSTED.model_copy(update={"prefix": ""})
+    async with served(both(), settings, write) as house:
+        assert await house.names() == ["search", "send_mail", "write"]
+        assert "another spelling of" in house.states()[name]
+        with pytest.raises(ToolNotFound):
+            await house.gate.call(name, {}, caller=ME)
+    # Behind the server's own name it stands for nobody else.
+    async with served(both(), TRUSTED, write) as house:
+        assert f"mcp:web:{name}" in await house.names()
+    # The guard-off control.
+    monkeypatch.setattr(naming, "respelled", nothing_odd)
+    async with served(both(), settings, write) as house:
+        assert name in await house.names()
+
+
+@pytest.mark.parametrize("kind", ODD)
+async def test_a_description_that_hides_something_is_not_offered(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = [tool("odd", ODD[kind]), tool("fine")]
+    upstream = MemoryUpstream("it", tools=listed)
+    async with served({"it": upstream}, TRUSTED) as house:
+        assert await house.names() == ["mcp:it:fine"]
+        assert "suspicious" in house.states()["mcp:it:odd"]
+        assert house.states()["mcp:it:odd"].isprintable()
+        assert house.gate.catalog.current.specs["mcp:it:odd"].description != ODD[kind]
+        with pytest.raises(ToolNotFound):
+            await house.gate.call("mcp:it:odd", {}, caller=ME)
+        assert upstream.heard == []
+    # The guard-off control: a model would read it.
+    monkeypatch.setattr("toolgate.sources.mcp.judging.suspicions", nothing_odd)
+    async with served({"it": MemoryUpstream("it", tools=listed)}, TRUSTED) as house:
+        assert "mcp:it:odd" in await house.names()
 
 
 async def test_resources_and_prompts_have_tools_that_stand_for_them() -> None:

@@ -58,10 +58,13 @@ class Judged(NamedTuple):
 
 
 class House(NamedTuple):
-    """What else there is: names that are taken, and the words of others by what they look like."""
+    """What else there is: names that are taken, by one spelling too, and the words of others by
+    what they look like.
+    """
 
     taken: Collection[str] = ()
     others: Mapping[str, str] = {}
+    spelled: Mapping[str, str] = {}
 
 
 class Judge:
@@ -103,7 +106,7 @@ class Judge:
                 self._refuse(name, own, found, house)
                 # What could not be used waits for nobody.
                 spec = self._spec(own, pin, overlay)
-                reason = self._reason(own, pin, pins, house)
+                reason = self._reason(name, own, pin, pins, house)
                 if reason:
                     held[own] = Held(reason, pin)
                     spec = specs.held(self._server, self._settings, own, reason)
@@ -132,12 +135,16 @@ class Judge:
         if len(own) > _MOST_NAME:
             raise ValueError(f"its name has more than {_MOST_NAME} characters")
 
-    def _reason(self, own: str, pin: Pin, pins: Pins | None, house: House) -> str:
+    def _reason(self, name: str, own: str, pin: Pin, pins: Pins | None, house: House) -> str:
         """Why it waits; empty where it does not."""
         agreed = None if pins is None else pins.get(own)
         if agreed == pin.fingerprint:
             return ""
-        odd = [*suspicions(pin.definition), *naming.look_alikes(own, house.others)]
+        odd = [
+            *suspicions(pin.definition),
+            *naming.look_alikes(own, house.others),
+            *naming.respelled(name, house.spelled),
+        ]
         look = f"look at it: toolgate servers diff {self._server}"
         if odd:
             more = f" and {len(odd) - _MOST_REASONS} more" if len(odd) > _MOST_REASONS else ""

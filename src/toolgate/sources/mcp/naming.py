@@ -9,6 +9,7 @@ from toolgate.spec.lookalike import folded, skeleton
 
 NAMESPACE = "mcp:"
 _NOT_OURS = re.compile(r"[^A-Za-z0-9_.:/-]+")
+_JOINTS = str.maketrans("-.", "__")
 
 
 def prefix_of(server: str, prefix: str | None) -> str:
@@ -45,6 +46,19 @@ def look_alikes(name: str, others: Mapping[str, str]) -> list[str]:
     if other is not None and folded(other) != folded(name):
         return [f"its name can be taken for {other!r}"]
     return []
+
+
+def spelled(name: str) -> str:
+    """A whole name in one spelling: who reads `Send-Mail` may mean `send_mail`."""
+    return name.casefold().translate(_JOINTS)
+
+
+def respelled(name: str, others: Mapping[str, str]) -> list[str]:
+    """Why a name of the catalog could be meant for another; `others` are by one spelling."""
+    other = others.get(spelled(name))
+    if other is None or other == name:
+        return []
+    return [f"its name is another spelling of {other!r}"]
 
 
 def skeletons(found: Iterable[str]) -> dict[str, str]:

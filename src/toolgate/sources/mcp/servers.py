@@ -274,10 +274,16 @@ class Servers:
             if spec.origin.kind != "mcp" or spec.origin.where != server
         }
         words = [name for name, spec in specs.items() if spec.origin.kind != "mcp"]
+        named = list(specs)
         for name, source in self._sources.items():
             if name != server:
                 words += source.words
-        return House(frozenset(specs), naming.skeletons(words))
+                prefix = source.member.settings.prefix
+                if prefix is not None:
+                    # Some that come at once are not in the catalog yet.
+                    named += [f"{prefix}{word}" for word in source.words]
+        by_spelling = {naming.spelled(name): name for name in named}
+        return House(frozenset(specs), naming.skeletons(words), by_spelling)
 
 
 def _json(given: object) -> bytes:
