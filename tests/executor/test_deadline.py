@@ -11,6 +11,8 @@ from tests.house import ME, open_gate, states
 from toolgate import Toolgate, tool
 
 SOON = 0.05
+# Long enough for a record to be on a busy disk before the tool begins.
+WRITTEN = 0.5
 
 
 @pytest.mark.req("X4")
@@ -36,7 +38,7 @@ async def test_a_call_that_takes_too_long_ends_as_its_effect_says(
         def blocks() -> None:
             event.wait()
 
-        marked = tool(effect=effect, timeout=SOON, name="slow")
+        marked = tool(effect=effect, timeout=WRITTEN, name="slow")
         gate.add(marked(endless) if is_async else marked(blocks))
         output = await gate.call("slow", caller=ME)
     assert output.error is not None

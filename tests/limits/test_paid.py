@@ -115,7 +115,7 @@ async def test_what_goes_on_behind_its_timeout_is_unknown_and_paid(tmp_path: Pat
     done: list[int] = []
     go = threading.Event()
 
-    @tool(effect="idempotent", timeout=0.1, costs={"money": "$args.amount"})
+    @tool(effect="idempotent", timeout=0.5, costs={"money": "$args.amount"})
     def top_up(amount: int) -> None:
         """Add to an account, in a thread that nobody can stop."""
         go.wait()
@@ -142,7 +142,7 @@ async def test_what_may_be_repeated_runs_again_under_the_key_of_one_that_timed_o
 ) -> None:
     ran: list[str] = []
 
-    @tool(effect="idempotent", timeout=0.1)
+    @tool(effect="idempotent", timeout=0.5)
     async def put() -> str:
         """Hang the first time."""
         ran.append("put")
