@@ -19,8 +19,8 @@ run: install
 install: $(VENV)/.run
 	@$(if $(EXTRAS),$(PIP) install --require-hashes $(EXTRAS:%=-r requirements/%.txt))
 
-# One more than there are cores where CI runs: much of what a test does is to wait for another process.
-WORKERS ?= 3
+# Two for each core where CI runs: much of what a test does is to wait for another process.
+WORKERS ?= 4
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 

@@ -21,6 +21,7 @@ EVERY = (
     "upstream",
     "others",
     "overload",
+    "neighbours",
     "sandbox",
     "tools",
     "native",

@@ -239,6 +239,25 @@ def test_without_the_check_an_exposed_host_would_start(
     assert load(file, {}).server.host == "0.0.0.0"  # noqa: S104
 
 
+@pytest.mark.req("V3")
+def test_what_tests_kill_a_process_by_is_refused_where_callers_come_from_elsewhere(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"TOOLGATE_CRASH_AT": "CP5"}
+    public = '[server]\nhost = "0.0.0.0"\npublic_url = "https://x.example"\n'
+    [told] = problems(file, public, **given)
+    assert told.startswith("TOOLGATE_CRASH_AT: is for tests")
+    # The controls: without it, on this machine alone, and without the guard.
+    assert load(file, {}).server.public_url
+    assert load(None, given).server.public_url == ""
+
+    def asleep(*_given: object) -> list[configuration.Problem]:
+        return []
+
+    monkeypatch.setattr(configuration, "_armed", asleep)
+    assert load(file, given).server.public_url
+
+
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     for name, content in (("missing.toml", None), ("latin.toml", b"x = '\xff'")):
         file = tmp_path / name

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
+from toolgate import crash
 from toolgate.errors import SettingsInvalid
 from toolgate.settings import tree
 from toolgate.settings.settings import SECTIONS, Settings
@@ -71,6 +72,7 @@ def load(file: Path | str | None = None, environment: Mapping[str, str] | None =
         raise SettingsInvalid(problems) from None
     if not problems:
         problems.extend(_exposed(settings, places))
+        problems.extend(_armed(settings, environment))
         problems.extend(_unnamed(settings, places))
     if problems:
         raise SettingsInvalid(problems)
@@ -282,4 +284,14 @@ def _exposed(settings: Settings, places: _Places) -> Iterator[Problem]:
             places(("server", "host")),
             f"server.host {server.host!r} can be reached from other machines; set "
             "server.public_url to the address callers use, or listen on 127.0.0.1",
+        )
+
+
+def _armed(settings: Settings, environment: Mapping[str, str]) -> Iterator[Problem]:
+    """What tests kill a process by has no place where others rely on it."""
+    if settings.server.public_url and environment.get(crash.VARIABLE):
+        yield Problem(
+            crash.VARIABLE,
+            "is for tests and ends the process in the middle of a call; unset it where callers "
+            "come by server.public_url",
         )

@@ -1,11 +1,13 @@
 """Places where a test may kill the process, by name; anywhere else they cost a call of nothing.
 
 Only with `TOOLGATE_CRASH_AT=CP5` in the environment, or `CP5:7` for the seventh time it is passed.
+Settings with a public address are refused beside it.
 """
 
 import os
 import signal
 
+VARIABLE = "TOOLGATE_CRASH_AT"
 POINTS = {
     "CP1": "the request was parsed, nothing stored",
     "CP2": "the policy allowed it",
@@ -50,5 +52,5 @@ def crash_here(point: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-if _at := os.environ.get("TOOLGATE_CRASH_AT", ""):
+if _at := os.environ.get(VARIABLE, ""):
     arm(_at)

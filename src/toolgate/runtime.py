@@ -112,6 +112,8 @@ class Runtime:
             self._do = untold(self._do)
         self._usage = usage
         self._executor = executor
+        # Takes secrets out of what a door keeps.
+        self.redactor = executor.redactor
         self._functions = functions
         self.ledger = ledger
         probing = Probing(self._do, self._spec_of, executor.redactor)
@@ -124,7 +126,9 @@ class Runtime:
             probing=probing,
         )
         self.settling = Settling(ledger, self._do)
-        self.deliveries = Deliveries(self._do, self._spec_of, journal, self.watch.spans)
+        self.deliveries = Deliveries(
+            self._do, self._spec_of, journal, self.watch.spans, executor.redactor
+        )
         self._queues = queue
         self.find = Finding(journal, queue, self._spec_of).find
         # How many calls may be asked for at once.

@@ -215,6 +215,29 @@ async def _left_behind(root: Path, call_id: str) -> None:
         connection.commit()
 
 
+@tool(execution="queued", effect="irreversible")
+def later(id: str) -> str:  # noqa: A002
+    """Do it when a worker comes to it."""
+    return id
+
+
+@pytest.mark.req("G1", "X1", "P6")
+async def test_55_a_queued_call_passes_the_gate_when_it_is_put_and_again_when_it_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time once: what was allowed when it was put may be forbidden by now."""
+    watched = Watched(monkeypatch)
+    async with open_gate(tmp_path) as gate:
+        gate.add(later)
+        for _cold_then_warm in range(2):
+            assert (await gate.call("later", {"id": "a"}, caller=ME)).data == "a"
+            passed, watched.log = watched.log, []
+            for at in (0, 2):
+                watched.log = passed[at : at + 2]
+                watched.once()
+            assert len(passed) == 4
+
+
 @pytest.mark.req("G1", "X1")
 def test_55_the_command_line_passes_the_gate_exactly_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

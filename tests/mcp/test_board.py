@@ -1,17 +1,21 @@
 """How a task stands at a node that does not run it, also when the one that did is gone."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.house import until
+from tests.house import STORE, until
 from tests.mcp.house import House, opened
 from tests.mcp.tasking import Desk
 from tests.mcp.test_tasks import Slow, answer
+from toolgate import Call, tool
 from toolgate.server.mcp import board, post
+from toolgate.server.mcp.task import Task
 
 pytestmark = pytest.mark.req("V1", "D2")
 
@@ -86,3 +90,46 @@ async def test_what_a_node_did_for_a_task_is_told_by_others_once_it_has_closed(
         same = Desk(House(there.gate, there.url, here.ann, here.plain, here.other))
         await there.gate.tenancy.refresh()
         assert (await same.over(made))["result"]["structuredContent"] == {"sent": "bob"}
+
+
+SECRET: dict[str, Any] = {"type": "string", "format": "password"}
+CANARIES = ("canary-given", "canary-made", "canary-user", "canary-said")
+
+
+@pytest.mark.req("O2")
+@pytest.mark.parametrize("is_guarded", [True, False], ids=["guarded", "control"])
+async def test_what_the_board_keeps_of_a_task_holds_no_secret(
+    desks: tuple[Desk, Desk, Slow],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_guarded: bool,
+) -> None:
+    here, there, slow = desks
+    if not is_guarded:
+        monkeypatch.setattr(Task, "noted", Task.shown)
+
+    @tool(
+        effect="irreversible",
+        input_schema={"type": "object", "properties": {"password": SECRET}},
+        output_schema={"type": "object", "properties": {"token": {"secret": True}}},
+    )
+    async def login(call: Call, password: str) -> dict[str, str]:
+        call.progress(1, 2, f"https://ann:canary-said@host with {password}")
+        await slow.go.wait()
+        return {"token": "canary-made", "said": f"{password} https://canary-user@host", "to": "ann"}
+
+    here.house.gate.add(login)
+    made = await here.call("login", {"password": "canary-given"})
+    slow.go.set()
+    # Whose it is has it as it was given, where it ran; elsewhere it has been kept.
+    mine = await here.over(made)
+    assert mine["result"]["structuredContent"]["token"] == CANARIES[1]
+    theirs = await there.over(made)
+    assert theirs["result"]["structuredContent"]["to"] == "ann"
+    assert (str(theirs).count("canary-") == 0) is is_guarded
+    with closing(sqlite3.connect(tmp_path / STORE)) as connection:
+        kept = str(connection.execute("SELECT * FROM shelf").fetchall())
+    assert made["taskId"] in kept
+    found = {one for one in CANARIES if one in kept}
+    assert not found if is_guarded else {"canary-given", "canary-made", "canary-user"} <= found

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tests.house import STORE
-from toolgate import Caller, ToolError, Toolgate, Turn, tool
+from toolgate import Caller, Output, ToolError, Toolgate, Turn, tool
 from toolgate.errors import ToolgateError
 from toolgate.executor import bound
+from toolgate.executor.deliveries import Deliveries
 from toolgate.executor.recording import entries
 from toolgate.settings.execution import Events
 from toolgate.settings.execution import Toolbox as ToolboxSettings
@@ -30,6 +31,8 @@ SCHEMA: dict[str, Any] = {
 }
 OUT: dict[str, Any] = {"type": "object", "properties": {"token": {"secret": True}}}
 ENVIRONMENT = "canary-environment-0"
+USER = "canary-user-0"
+BEHIND = f"https://ann:{USER}@host"
 # It looks at arguments and at what the session did, so that both are kept.
 POLICY = """package toolgate
 
@@ -92,7 +95,17 @@ async def large(**args: Any) -> dict[str, Any]:
     return {"rows": [f"{args['key']} {VISIBLE}"] * 100, "token": args["more"]["new"]}
 
 
-TOOLS = (plain, repeats, marked, raises, says_so, read, keyed, undoable, large)
+@tool(effect="pure", execution="queued")
+async def queued() -> dict[str, Any]:
+    return {"said": f"{BEHIND} {ENVIRONMENT}", "list": [{"Cookie": USER}], "note": VISIBLE}
+
+
+@tool(effect="irreversible", execution="queued")
+async def queued_too() -> None:
+    raise ToolError(f"{BEHIND} {ENVIRONMENT}", at=[{"Cookie": USER}])
+
+
+TOOLS = (queued, queued_too, plain, repeats, marked, raises, says_so, read, keyed, undoable, large)
 
 
 def _calls(canary: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -100,6 +113,8 @@ def _calls(canary: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, {"key": next(canary), "note": VISIBLE}
     yield "plain", {"more": {"headers": {"Authorization": next(canary), "Cookie": next(canary)}}}
     yield "plain", {"more": {"url": f"https://ann:{next(canary)}@host/{VISIBLE}"}}
+    yield "queued", {}
+    yield "queued_too", {}
     yield "plain", {"note": f"postgresql://{next(canary)}:x@db"}
     yield "plain", {"note": f"curl -H 'Authorization: Bearer {next(canary)}'"}
     yield "plain", {"key": [next(canary)]}
@@ -115,7 +130,7 @@ def _files(root: Path) -> bytes:
 
 async def _told(root: Path, caplog: pytest.LogCaptureFixture) -> tuple[bytes, list[str]]:
     """Everything that was stored or logged, and the canaries."""
-    given: list[str] = [ENVIRONMENT]
+    given: list[str] = [ENVIRONMENT, USER]
 
     def canaries() -> Iterator[str]:
         while True:
@@ -171,6 +186,7 @@ WHERE = (
     ("decisions", "input"),
     ("outbox", "payload"),
     ("blobs", "content"),
+    ("queue", "output"),
 )
 
 
@@ -184,9 +200,14 @@ def _as_it_is(*args: Any) -> Any:
     return args[-1]
 
 
+def _unkept(_deliveries: Deliveries, output: Output) -> Output:
+    return output
+
+
 GUARDS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "redactor": lambda patch: patch.setattr(Redactor, "raw", _as_it_is),
     "texts": lambda patch: patch.setattr(Redactor, "text", _as_it_is),
+    "queued": lambda patch: patch.setattr(Deliveries, "_kept", _unkept),
     "marks": lambda patch: patch.setattr(entries, "without_secrets", _as_it_is),
     "large": lambda patch: (
         patch.setattr(bound, "without_secrets", _as_it_is),

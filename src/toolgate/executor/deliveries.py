@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 
 import msgspec
+import orjson
 
 from toolgate import clock
 from toolgate.call import Output
@@ -16,6 +17,7 @@ from toolgate.ledger.journal import Journal
 from toolgate.ledger.state import OPEN, State
 from toolgate.queue.message import Request
 from toolgate.spec.effect import Effect
+from toolgate.spec.redactor import Redactor
 from toolgate.spec.tool import ToolSpec
 
 
@@ -28,23 +30,34 @@ class Deliveries:
         spec_of: Callable[[str], ToolSpec | None],
         journal: Journal,
         spans: Spans | None,
+        redactor: Redactor,
     ) -> None:
         self._perform = perform
         self._spec_of = spec_of
         self._journal = journal
         self._spans = spans
+        self._redactor = redactor
 
     async def run(self, request: Request) -> Output:
         """Under its own id: decided anew, and once by the ledger."""
         spans = self._spans
         with nullcontext() if spans is None else spans.continued(request.trace):
-            return await self._perform(
+            output = await self._perform(
                 request.tool,
                 request.args,
                 caller=request.caller,
                 turn=request.turn_given,
                 asked=request.asked,
             )
+        return self._kept(output)
+
+    def _kept(self, output: Output) -> Output:
+        """It is stored, and sent, until its caller has it: without secrets, as a repeated one."""
+        raw = orjson.dumps(output.data)
+        clean = self._redactor.raw(raw)
+        if clean is raw:
+            return output
+        return msgspec.structs.replace(output, data=orjson.loads(clean))
 
     async def expire(self, request: Request) -> Output | None:
         """It is not run, since its time is over. What is known of it, where it was begun before."""

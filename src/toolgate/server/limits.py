@@ -14,7 +14,9 @@ from uvicorn.protocols.http.httptools_impl import (
 from uvicorn.server import ServerState
 
 from toolgate.server.crowded import CROWDED
+from toolgate.server.headers import CLOSED
 from toolgate.server.problems import wire_problem
+from toolgate.server.reply import PROBLEM
 from toolgate.server.taking import Taking
 from toolgate.server.whole import EXTENSION, Whole
 
@@ -34,6 +36,8 @@ LAST_SECONDS = 0.25
 _PIECE = 16 * 1024
 # Whoever looks after the server is answered also when nobody else is.
 _HEALTH = (b"/healthz", b"/readyz")
+# What every refusal says that is written here and not by the application.
+_REFUSED = b"".join(b"%b: %b\r\n" % one for one in ((b"content-type", PROBLEM), *CLOSED))
 _arrivals = itertools.count()
 # Of each server, the connections that wait for no answer.
 _silent_of: "WeakKeyDictionary[ServerState, set[LimitedProtocol]]" = WeakKeyDictionary()
@@ -350,8 +354,8 @@ class LimitedProtocol(HttpToolsProtocol):
         # Into the middle of its own answer, or behind it, it would only be noise.
         if not (self._is_in_body and self.cycle.response_started):
             status, body = wire_problem(code)
-            head = b"content-type: application/problem+json\r\ncontent-length: %d\r\n" % len(body)
-            self.transport.write(STATUS_LINE[status] + head + b"connection: close\r\n\r\n" + body)
+            length = b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body)
+            self.transport.write(STATUS_LINE[status] + _REFUSED + length + body)
         self.part()
 
     def _end_with_answers(self) -> None:

@@ -133,7 +133,7 @@ class Board:
                 self._changed = {task.id: task for task in tasks} | self._changed
 
     def _thing(self, task: Task) -> Thing:
-        return Thing(key=task.id, body={"node": self._post.node, "shown": task.shown()})
+        return Thing(key=task.id, body={"node": self._post.node, "shown": task.noted()})
 
 
 def _place(tenant: str, key_id: str) -> Place:

@@ -12,6 +12,8 @@ from toolgate.server.mcp.answers import CALL_ID
 from toolgate.server.mcp.exchange import DEAF, Back, Exchange, Peer
 from toolgate.server.mcp.rpc import Fault, Params
 from toolgate.server.mcp.tools import KEY
+from toolgate.spec.secret import secret_texts
+from toolgate.spec.tool import ToolSpec
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
 # What is still to come.
@@ -21,6 +23,8 @@ TTL_MS = 3_600_000
 POLL_MS = 1_000
 TOKEN = "progressToken"  # noqa: S105  the protocol's name for what progress is told by
 _PROGRESS = "notifications/progress"
+# Where a tool's own words can stand.
+_SAID = ("result", "error", "statusMessage", "inputRequests")
 
 
 class Way:
@@ -56,10 +60,23 @@ class Way:
 
 
 class Task:
-    """One of them. Its results are kept as they are sent."""
+    """One of them. Its results are kept as they are sent, and on the board without secrets."""
 
-    def __init__(self, id_: str, exchange: Exchange, *, may_end: bool, key: str | None) -> None:
+    def __init__(
+        self,
+        id_: str,
+        exchange: Exchange,
+        *,
+        may_end: bool,
+        key: str | None,
+        spec: ToolSpec | None = None,
+    ) -> None:
         self.id = id_
+        self._output = None if spec is None else spec.output_schema
+        self._redactor = exchange.gate.redactor
+        if spec is not None:
+            known = secret_texts(spec.input_schema.raw, exchange.params.get("arguments"))
+            self._redactor = self._redactor.knowing(known)
         self.owner = exchange.peer.key.id
         self.tenant = exchange.peer.caller.tenant
         # Whether it changes nothing, and can be given up in the middle.
@@ -107,6 +124,13 @@ class Task:
         if self.status == "input_required":
             told["inputRequests"] = {name: asked for name, (_, asked) in self._asked.items()}
         return told | self._payload | ({"_meta": self._meta} if self._meta else {})
+
+    def noted(self) -> dict[str, Any]:
+        """The same, as the store may hold it."""
+        shown = self.shown()
+        raw = orjson.dumps({name: shown[name] for name in _SAID if name in shown})
+        clean = self._redactor.raw(raw)
+        return shown if clean is raw else shown | orjson.loads(clean)
 
     def progressed(self, params: Mapping[str, Any]) -> None:
         """How far its tool has come, or that its call waits for a worker."""
@@ -157,6 +181,9 @@ class Task:
         """The tool has answered, be it with an error."""
         raw = orjson.dumps(result)
         self.size = len(raw)
+        if self._output is not None:
+            known = secret_texts(self._output.raw, _data(result))
+            self._redactor = self._redactor.knowing(known)
         self._payload = {"result": orjson.Fragment(raw)}
         call_id = result.get("_meta", {}).get(CALL_ID)
         if call_id:
@@ -213,6 +240,17 @@ class Task:
         self.since_ns = clock.monotonic_ns()
         for tell in tuple(self.listeners):
             tell(self)
+
+
+def _data(result: Mapping[str, Any]) -> Any:
+    """What the tool gave, also where it is told as a text alone."""
+    if "structuredContent" in result:
+        return result["structuredContent"]
+    texts = [one["text"] for one in result.get("content", ()) if one.get("type") == "text"]
+    try:
+        return [orjson.loads(text) for text in texts]
+    except orjson.JSONDecodeError:
+        return texts
 
 
 def _asked(result: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -30,6 +30,7 @@ from toolgate.server.mcp.task import OPEN, TOKEN, TTL_MS, Task, Way
 from toolgate.server.mcp.tools import KEY, TURN_GROUP, Calls
 from toolgate.server.mcp.watched import Watched
 from toolgate.spec.effect import Effect
+from toolgate.spec.tool import ToolSpec
 
 log = logging.getLogger("toolgate.server")
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -218,7 +219,8 @@ class Tasks:
         id_ = secrets.token_urlsafe(24)
         # A key that goes with a call makes the next one the same call.
         key = None if may_end else exchange.meta.get(KEY)
-        task = self._all[id_] = Task(id_, exchange, may_end=may_end, key=key)
+        spec = self._spec(exchange)
+        task = self._all[id_] = Task(id_, exchange, may_end=may_end, key=key, spec=spec)
         self._of_key[task.owner] += 1
         # As long as it is open its client may say something at another node.
         self._expecting[id_] = ExitStack()
@@ -271,6 +273,11 @@ class Tasks:
             return spec is not None and spec.effect is Effect.PURE
         # It is refused anyway.
         return True
+
+    def _spec(self, exchange: Exchange) -> ToolSpec | None:
+        with contextlib.suppress(Fault):
+            return self._calls.meant(exchange)[1]
+        return None
 
 
 def takes_tasks(capabilities: Mapping[str, Any]) -> bool:
