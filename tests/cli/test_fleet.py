@@ -56,12 +56,24 @@ def test_what_is_shared_is_looked_at_and_nothing_is_made(
     assert told["fleet store"]["fine"]
     assert "300 places" in told["fleet store"]["says"]
     assert told["fleet cache"]["fine"]
+    assert not told["fleet limits"]["fine"]
+    assert "[limits] processes" in told["fleet limits"]["says"]
     assert told["broker"]["says"], "its topics are not there, or another test has made them"
     words["kafka"] = f"127.0.0.1:{free_port()}"
     (tmp_path / "toolgate.toml").write_text(SETTINGS.format(**words), "utf-8")
     away = found(run)["broker"]
     assert not away["fine"]
     assert "no broker answers" in away["says"]
+
+
+def test_a_cache_that_does_not_answer_bears_no_fleet(run: Run, tmp_path: Path) -> None:
+    toml = f'[cache]\nurl = "redis://127.0.0.1:{free_port()}"\n[limits]\nprocesses = 3\n'
+    (tmp_path / "toolgate.toml").write_text(toml, "utf-8")
+    told = found(run)
+    assert not told["fleet cache"]["fine"]
+    assert told["cache"]["says"] == f"redis: {told['fleet cache']['says']}"
+    assert told["fleet limits"]["fine"]
+    assert "1/3" in told["fleet limits"]["says"]
 
 
 def test_topics_that_are_missing_are_told_with_who_makes_them(

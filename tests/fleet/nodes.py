@@ -24,7 +24,7 @@ import asyncpg
 from tests.fleet.balancer import Balancer
 from tests.server.serving import Answer, Serving
 from tests.servers.postgres import Postgres
-from tests.servers.process import free_port
+from tests.servers.process import LOOPBACK, free_port
 from toolgate import Toolgate
 from toolgate.configuration import load
 
@@ -174,6 +174,23 @@ async def database(server: Postgres) -> str:
 def made_database(server: Postgres) -> str:
     """The same, for a fixture that has no loop."""
     return asyncio.run(database(server))
+
+
+def walled_database(server: Postgres) -> tuple[str, str]:
+    """One for a role that row security holds for, and the same as its owner sees it."""
+    whole = made_database(server)
+    name = whole.rpartition("/")[2]
+
+    async def given() -> None:
+        owner = await asyncpg.connect(server.dsn)
+        try:
+            await owner.execute(f"CREATE ROLE {name} LOGIN")
+            await owner.execute(f"ALTER DATABASE {name} OWNER TO {name}")
+        finally:
+            await owner.close()
+
+    asyncio.run(given())
+    return f"postgresql://{name}@{LOOPBACK}:{server.port}/{name}", whole
 
 
 def emptied(folder: Path) -> Path:

@@ -20,22 +20,33 @@ from typing import Any, NamedTuple
 import asyncpg
 import pytest
 
-from tests.fleet.nodes import Fleet, made_database
+from tests.fleet.nodes import Fleet, walled_database
 from tests.fleet.path import Path
 from tests.fleet.traffic import Sent, Traffic
 from tests.server.serving import COMMAND
 from tests.servers.fixtures import needed
 from tests.servers.kafka import Kafka
+from tests.servers.opa import Opa
 from tests.servers.postgres import Postgres
 from tests.servers.redis import Redis
+from tests.servers.spicedb import SpiceDB
 from tests.thorough import some
 from toolgate.tenancy.keys import Role
 
 SECONDS = float(os.environ.get("TOOLGATE_STORM_SECONDS", some("300", "1800")))
 RATE = 200.0
 LEASE = 2.0
+TOKEN = "TOOLGATE_STORM_SPICEDB"  # noqa: S105  where the token stands, not what it is
+NAMES = ("look", "look_later", "mark", "post")
 pytestmark = [pytest.mark.req("P6", "D2", "S2", "S3"), pytest.mark.timeout(SECONDS + 400)]
 SETTINGS = f"""
+[policy]
+engine = "opa"
+url = "@OPA@"
+[relations]
+engine = "spicedb"
+url = "grpc://@SPICEDB@"
+token_env = "{TOKEN}"
 [queue]
 url = "kafka://@KAFKA@"
 lease = {LEASE}
@@ -132,32 +143,43 @@ class World(NamedTuple):
     redis: Redis
     kafka: Kafka
     path: Path
-    store: str
+    # For who looks past row security.
+    owner: str
     key: str
 
 
 @contextmanager
 def _world(root: Folder) -> Generator[World]:
+    """As `make fleet` has it: a policy server, a relations server, a role that rows hide from."""
     with ExitStack() as stack:
         postgres = stack.enter_context(needed(Postgres))
         redis = stack.enter_context(needed(Redis))
         kafka = stack.enter_context(needed(Kafka))
+        opa = stack.enter_context(needed(Opa))
+        spicedb = stack.enter_context(needed(SpiceDB))
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv(TOKEN, spicedb.token)
         path = stack.enter_context(Path(postgres.port))
-        store = made_database(postgres)
+        store, owner = walled_database(postgres)
         aside = store.replace(f":{postgres.port}/", f":{path.port}/")
+        words = {"@KAFKA@": kafka.address, "@OPA@": opa.url, "@SPICEDB@": spicedb.address}
+        settings = SETTINGS
+        for word, value in words.items():
+            settings = settings.replace(word, value)
         fleet = Fleet(
             root,
             nodes=2,
             store=store,
             redis=redis.url,
             files={"tools/marking.yaml": TOOLS, "marking.py": MODULE},
-            settings=SETTINGS.replace("@KAFKA@", kafka.address),
+            settings=settings,
         )
         for number in range(2):
             # Four processes, and whoever looks, at a server with a hundred places.
             file = fleet.folder(number) / "toolgate.toml"
             text = file.read_text("utf-8")
-            file.write_text(text.replace("[store]", "[store]\nconnections = 18"), "utf-8")
+            more = '[store]\nconnections = 18\nrow_security = "require"'
+            file.write_text(text.replace("[store]", more), "utf-8")
         # The second of each reaches the store by a path that can be cut.
         shutil.copytree(fleet.folder(0), root / "work0")
         toml = fleet.folder(1) / "toolgate.toml"
@@ -168,12 +190,14 @@ def _world(root: Folder) -> Generator[World]:
         workers = [Worker(root / f"work{number}") for number in range(2)]
         for worker in workers:
             stack.callback(worker.end)
-        yield World(fleet, workers, postgres, redis, kafka, path, store, key)
+        yield World(fleet, workers, postgres, redis, kafka, path, owner, key)
 
 
 async def _key(fleet: Fleet) -> str:
     async with fleet.gate() as gate:
         await gate.tenancy.set_agent("acme", "clerk")
+        mine = [f"tool:{name}#executor@agent:clerk" for name in NAMES]
+        await gate.tenancy.relate("acme", add=mine)
         return (await gate.tenancy.add_key(Role.AGENT, tenant="acme", agent="clerk")).secret
 
 
@@ -222,6 +246,8 @@ def test_no_effect_is_lost_or_doubled_whatever_breaks(tmp_path: Folder) -> None:
         unknown = asyncio.run(_stormed(world, traffic))
         marks = world.fleet.marks.read_text("utf-8").split()
         _check(traffic.effects, marks, unknown)
+        # While parts are away callers hold back; the rest of the time it is what was asked for.
+        assert traffic.offered > 0.75 * RATE, f"{traffic.offered:.0f} calls a second were made"
 
 
 async def _stormed(world: World, traffic: Traffic) -> set[str]:
@@ -243,12 +269,13 @@ async def _stormed(world: World, traffic: Traffic) -> set[str]:
 
 
 async def _settled(world: World) -> None:
-    """No row is stuck: neither in the queue nor on record."""
-    line: Any = await asyncpg.connect(world.store)
+    """No row is stuck: neither in the queue, nor untold, nor on record."""
+    line: Any = await asyncpg.connect(world.owner)
     try:
         async with asyncio.timeout(120):
             while await line.fetchval(  # noqa: ASYNC110  a database tells nobody
-                "SELECT (SELECT count(*) FROM queue WHERE state NOT IN ('done', 'dead')) + "
+                "SELECT (SELECT count(*) FROM queue "
+                "WHERE state NOT IN ('done', 'dead') OR told = 0) + "
                 "(SELECT count(*) FROM tool_execution_log "
                 "WHERE state IN ('received', 'reserved', 'claimed', 'started'))"
             ):
@@ -260,7 +287,7 @@ async def _settled(world: World) -> None:
 
 async def _unknown(world: World) -> set[str]:
     """Keys of calls whose end nobody saw: on record as that, for an operator to settle."""
-    line: Any = await asyncpg.connect(world.store)
+    line: Any = await asyncpg.connect(world.owner)
     try:
         rows = await line.fetch("SELECT once_key FROM tool_execution_log WHERE state = 'unknown'")
         return {row[0] for row in rows}
@@ -275,7 +302,9 @@ def _check(effects: list[Sent], marks: list[str], unknown: set[str]) -> None:
     for sent in effects:
         assert sent.status, f"{sent.key} was never answered"
         # Who was told that nobody knows asks later; that it was not doubled is told above.
-        if sent.status != "unknown":
+        if sent.status == "success":
+            assert sent.key in happened, f"{sent.key} was acknowledged, and did not happen"
+        elif sent.status == "queued":
             assert sent.key in happened or sent.key in unknown, f"{sent.key} is lost"
     answers = Counter(sent.status for sent in effects)
     assert answers["unknown"] < len(effects) / 20, answers

@@ -16,7 +16,7 @@ import pytest
 from tests.fleet.house import FILES
 from tests.fleet.nodes import Fleet, Node, made_database
 from tests.server.serving import COMMAND
-from tests.servers.fixtures import needed
+from tests.servers.fixtures import lacking, needed
 from tests.servers.postgres import Postgres
 from tests.servers.process import ROOT, free_port
 from tests.servers.redis import Redis
@@ -56,7 +56,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The source of it."""
     commit = older()
     if not commit:
-        pytest.skip("skipped: no commit of an older store is in this clone's history")
+        lacking("no commit of an older store is in this clone's history")
     folder = tmp_path_factory.mktemp("old")
     with tarfile.open(fileobj=BytesIO(git("archive", commit, "src"))) as archive:
         archive.extractall(folder, filter="data")

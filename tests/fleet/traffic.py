@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -33,6 +34,8 @@ class Traffic:
         self._rate = rate
         self._waiting: set[asyncio.Task[None]] = set()
         self._numbers = 0
+        # How many were made in a second, over all of it.
+        self.offered = 0.0
         self.effects: list[Sent] = []
         self.over = False
         self.statuses: Counter[str] = Counter()
@@ -47,10 +50,17 @@ class Traffic:
         ) as session:
             lanes = [asyncio.create_task(self._lane(session, n)) for n in range(ACCOUNTS)]
             chance = random.Random(7)  # noqa: S311  to be the same each time
+            began = time.monotonic()
+            due = 0.0
             while not self.over:
-                if len(self._waiting) < _MOST_WAITING:
-                    self._begin(session, chance.random())
+                # By the clock: who overslept makes what was due meanwhile.
+                due = max(due, (time.monotonic() - began) * self._rate - self._rate)
+                while due < (time.monotonic() - began) * self._rate:
+                    due += 1
+                    if len(self._waiting) < _MOST_WAITING:
+                        self._begin(session, chance.random())
                 await asyncio.sleep(1 / self._rate)
+            self.offered = self._numbers / (time.monotonic() - began)
             await asyncio.gather(*self._waiting, *lanes)
 
     def _begin(self, session: aiohttp.ClientSession, chance: float) -> None:

@@ -15,7 +15,7 @@ async def fleet(gate: Toolgate, settings: Settings) -> list[Finding]:
     """The store, what is shared, and the queue, each with what a fleet needs of it."""
     return [
         await _store(settings),
-        _shared(settings),
+        *_shared(gate, settings),
         await _broker(settings),
         await _queue(gate),
     ]
@@ -39,11 +39,25 @@ async def _store(settings: Settings) -> Finding:
     return Finding("fleet store", False, f"{says}. Raise max_connections, or lower connections")
 
 
-def _shared(settings: Settings) -> Finding:
-    if settings.cache.url:
-        return Finding("fleet cache", True, "Redis, for limits, decisions and word of changes")
-    says = "none: each node counts its own limits; set [cache] url = redis://…"
-    return Finding("fleet cache", False, says)
+def _shared(gate: Toolgate, settings: Settings) -> list[Finding]:
+    """Redis, which has been asked by now, and what holds while it is away."""
+    if not settings.cache.url:
+        says = "none: each node counts its own limits; set [cache] url = redis://…"
+        return [Finding("fleet cache", False, says)]
+    problem = next((one.problem for one in gate.gate.health() if one.engine == "redis"), "")
+    says = " ".join(problem.split()) or "Redis, for limits, decisions and word of changes"
+    return [Finding("fleet cache", not problem, says), _parts(settings.limits.processes)]
+
+
+def _parts(processes: int) -> Finding:
+    if processes > 1:
+        says = f"while Redis is away each process has 1/{processes:,} of a rate limit"
+        return Finding("fleet limits", True, says)
+    says = (
+        "while Redis is away each process has a whole rate limit; "
+        "set [limits] processes to the number of nodes and workers"
+    )
+    return Finding("fleet limits", False, says)
 
 
 async def _broker(settings: Settings) -> Finding:
