@@ -280,7 +280,8 @@ async def _settled(world: World) -> None:
                 "WHERE state IN ('received', 'reserved', 'claimed', 'started'))"
             ):
                 await asyncio.sleep(0.5)
-        assert await line.fetchval("SELECT count(*) FROM queue WHERE state = 'dead'") == 0
+        dead = "SELECT tool_name, attempts, why FROM queue WHERE state = 'dead'"
+        assert [tuple(row) for row in await line.fetch(dead)] == []
     finally:
         await line.close()
 
