@@ -55,7 +55,7 @@ chaos: $(VENV)/.dev
 	@TOOLGATE_LINK_FLIPS=100000 $(BIN)/python -m pytest -q -o timeout=3600 tests/tools/test_roots.py
 	@TOOLGATE_CROSSED_CALLS=100000 $(BIN)/python -m pytest -q -o timeout=3600 tests/server/test_crossed.py
 	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -o timeout=3600 tests/fleet/test_together.py \
-	  tests/fleet/test_rebalance.py tests/fleet/test_storm.py
+	  tests/fleet/test_rebalance.py tests/fleet/test_broker_away.py tests/fleet/test_storm.py
 	@TOOLGATE_CHAOS=1 $(BIN)/python -m pytest -q -n 2 -o timeout=3600 $$(grep -rlE '@given|thorough|StateMachine' tests \
 	  --include='test_*.py' --exclude-dir=fleet)
 # How long the proofs of once-only are at their longest; CI runs shorter ones.

@@ -21,7 +21,7 @@ from tests.limits.house import eventually
 pytestmark = STARTS
 # The whole of it takes minutes: `make chaos`.
 WHOLE = os.environ.get("TOOLGATE_CHAOS") == "1"
-ROUNDS = 500 if WHOLE else 8
+ROUNDS = 500 if WHOLE else 25
 YES = 'package toolgate\n\ndeny contains "never" if input.tool.name == "nothing"\n'
 NO = 'package toolgate\n\ndeny contains "not now" if input.tool.name in {"mark", "look"}\n'
 
