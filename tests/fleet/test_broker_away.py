@@ -1,4 +1,4 @@
-"""A broker that is away for long: calls go on being taken, and all of them are run once it is back."""
+"""A broker that is away for long: calls go on being taken, and all are run once it is back."""
 
 import asyncio
 import time
