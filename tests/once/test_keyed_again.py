@@ -38,7 +38,8 @@ class Post:
         """Send it."""
         if self.then == "refuses":
             raise ToolError("the post office is closed", retryable=True)
-        asked = {"tool": call.spec.name, "key": key, "down": call.downstream_key}
+        down = "" if call.spec.downstream_key is None else call.downstream_key
+        asked = {"tool": call.spec.name, "key": key, "down": down}
         told = await self._far.ask(do="effect", call=call.id, **asked)
         if self.then == "breaks":
             raise ConnectionError("the answer got lost")
@@ -129,3 +130,20 @@ async def test_a_far_side_that_takes_no_key_is_not_asked_again(
     again = await post.call("drop")
     assert (again.status, again.cached) == ("unknown", True)
     assert recorder.counts("drop") == {"k": 1}
+
+
+@pytest.mark.parametrize(("name", "arrives"), [("send", 1), ("drop", 3)])
+async def test_an_operator_runs_it_again_under_the_first_ones_key(
+    post: Post, recorder: Recorder, name: str, arrives: int
+) -> None:
+    post.then = "breaks"
+    first = await post.call(name)
+    again = [await post.gate.settling.again("acme", first.call_id, who="boss", why="it was lost")]
+    post.then = "answers"
+    again.append(
+        await post.gate.settling.again("acme", again[0].call_id, who="boss", why="and again")
+    )
+    assert [one.status for one in again] == ["unknown", "success"]
+    assert len({first.call_id, *(one.call_id for one in again)}) == 3
+    assert len(keys(recorder)) == 3
+    assert recorder.counts(name) == {"k": arrives}
