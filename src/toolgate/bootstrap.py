@@ -102,6 +102,8 @@ class Toolgate(Runtime):
                 _Tasks(servers, scheduled, queued),
                 stack,
             )
+            # Before anything else ends: what is taken now would be cut off.
+            stack.callback(house.rest)
             yield house
 
     @staticmethod
@@ -301,10 +303,16 @@ async def _assembled(
     )
     _at_work(house, stack)
     if tasks.scheduled:
-        furnishing.keep_appointments(own, stack)
+        furnishing.keep_appointments(own, house.errands, stack)
     if tasks.queued:
         await queueing.work(
-            settings, queued, house.deliveries, watch.meter, partial(house.finish, 0), stack
+            settings,
+            queued,
+            house.deliveries,
+            watch.meter,
+            partial(house.finish, 0),
+            house.errands,
+            stack,
         )
     return house
 
@@ -332,7 +340,7 @@ def _looked_after(kept: recording.Records, stack: AsyncExitStack) -> None:
 
 
 def _at_work(house: Runtime, stack: AsyncExitStack) -> None:
-    """The last to begin is the first to end: nothing is taken over once the house closes."""
+    """What is lost is looked after, until the house is told to rest."""
     house.recovery.start()
     stack.push_async_callback(house.recovery.close)
 

@@ -12,6 +12,7 @@ from toolgate.net.client import HttpClient
 from toolgate.net.signature import signing_secret
 from toolgate.premises import cache_of
 from toolgate.recording import Records
+from toolgate.runtime import Rest
 from toolgate.settings.settings import Settings
 from toolgate.spec.tool import ToolSpec
 from toolgate.tools.agent.rounds import Rounds
@@ -79,9 +80,12 @@ def programs_among(specs: Iterable[ToolSpec]) -> list[str]:
     return sorted(name for name, row in ours if row in rows and rows[row].runs_programs)
 
 
-def keep_appointments(provider: BuiltinProvider, stack: AsyncExitStack) -> None:
-    """What agents have scheduled is run from now on, as long as the house is open."""
+def keep_appointments(
+    provider: BuiltinProvider, errands: list[Rest], stack: AsyncExitStack
+) -> None:
+    """What agents have scheduled is run from now on, until the house is told to rest."""
     if provider.means.settings.agent.scheduler:
         rounds = Rounds(provider.means)
+        errands.append(rounds.rest)
         stack.push_async_callback(rounds.close)
         upkeep.keep_doing(rounds.run(), stack)

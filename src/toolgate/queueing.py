@@ -14,6 +14,7 @@ from toolgate.executor.trace.trace import Spans
 from toolgate.providers.queue import QueueProvider
 from toolgate.queue.crowd import Crowd
 from toolgate.queue.message import Letter, Result
+from toolgate.runtime import Rest
 from toolgate.settings.settings import Settings
 from toolgate.store.database import Database
 from toolgate.store.dead import TableDead
@@ -120,11 +121,12 @@ async def work(
     deliveries: Deliveries,
     meter: Meter,
     cut: Cut,
+    errands: list[Rest],
     stack: AsyncExitStack,
 ) -> None:
     """Send what is queued, and run it where the settings say so, until the house closes.
 
-    `cut`: end what runs.
+    `cut`: end what runs. `errands`: told when nothing is to be taken any more.
     """
     carrier, fleet = own.carrier, settings.queue
     if carrier is not None:
@@ -153,6 +155,15 @@ async def work(
         tell=tell,
     )
     upkeep.keep_doing(worker.run(), stack)
+
+    def rest() -> None:
+        worker.rest()
+        if carrier is None:
+            own.answers.rest(worker.has)
+        else:
+            carrier.rest()
+
+    errands.append(rest)
 
     async def drain() -> None:
         own.left.append(await worker.drain(fleet.drain, cut))

@@ -53,6 +53,7 @@ ADDED = "python"
 # So often a call is decided anew because the world changed before it was begun.
 _MOST_TRIES = 5
 _NO_UPSTREAMS: Mapping[str, Upstream] = MappingProxyType({})
+Rest = Callable[[], object]
 
 
 class Functions(Protocol):
@@ -147,6 +148,8 @@ class Runtime:
             always=people.always,
             queue=queue,
         )
+        # What is begun here although nobody asks for it now: each is told when that has to stop.
+        self.errands: list[Rest] = [self.recovery.rest]
 
     @property
     def queue(self) -> Queues:
@@ -390,6 +393,14 @@ class Runtime:
     ) -> Explanation:
         """For an operator: every phase's verdict, and the smallest change that would allow it."""
         return await self.gate.explain(caller, tool, args, turn)
+
+    def rest(self) -> None:
+        """Take over nothing, run nothing that is scheduled or queued: the end has begun.
+
+        What has been taken goes on, and calls are answered.
+        """
+        for rest in self.errands:
+            rest()
 
     async def finish(self, patience: float) -> None:
         """No new calls. Those that run get so many seconds; how they ended is on record."""

@@ -62,7 +62,7 @@ class Ledger(RuleBasedStateMachine):
     def submit(self, key: str, digest: str, fate: Fate, may_start: bool) -> None:  # noqa: FBT001
         known = self.world.keys.get(key)
         state = known.slot.state if known else State.RECEIVED
-        repeatable = known is not None and known.slot.recovery is Recovery.AGAIN
+        repeatable = known is not None and known.slot.recovery in {Recovery.AGAIN, Recovery.KEYED}
         action = self.world.submit(key, BY_KEY[key], digest, fate, may_start=may_start)
         if action is Action.CONFLICT:
             assert known is not None

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.store.kept import KINDS
@@ -116,4 +117,18 @@ async def test_what_is_not_run_again_costs_only_if_it_was_tried(
     begun = await house.ledger.take(await house.lost(Recovery.AGAIN))
     assert begun.action is Action.AGAIN
     assert (await house.journal.end(failed(begun.entry, state, "not_recovered", "no"))).accepted
+    assert await house.spent() == cost
+
+
+@pytest.mark.parametrize(("state", "cost"), [(State.SUCCEEDED, COST), (State.UNKNOWN, COST)])
+async def test_what_was_unknown_and_is_run_again_under_its_key_costs_once(
+    house: House, state: State, cost: int
+) -> None:
+    begun = await house.ledger.take(await house.lost(Recovery.KEYED))
+    assert (await house.journal.end(failed(begun.entry, State.UNKNOWN, "late", "no"))).accepted
+    assert await house.spent() == COST
+    again = await house.journal.begin(keyed(recovery=Recovery.KEYED))
+    assert (again.action, await house.spent()) == (Action.AGAIN, 0)
+    ended = msgspec.structs.replace(again.entry, state=state)
+    assert (await house.journal.end(ended)).accepted
     assert await house.spent() == cost

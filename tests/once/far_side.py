@@ -27,6 +27,10 @@ class FarSide:
         self._writer.write(json.dumps({"id": number, **asked}).encode() + b"\n")
         return await waiting
 
+    async def close(self) -> None:
+        self._writer.close()
+        await self._hearing
+
     async def _hear(self, reader: asyncio.StreamReader) -> None:
         while line := await reader.readline():
             told = json.loads(line)

@@ -178,3 +178,25 @@ def test_what_holds_a_secret_is_not_queued() -> None:
 
 def _added(schema: dict[str, Any]) -> None:
     read_tool({"name": "pay", "input_schema": schema, "execution": "queued"}, origin=NOWHERE)
+
+
+async def test_who_waits_behind_others_is_told_so_once_the_house_takes_nothing_any_more(
+    tmp_path: Path,
+) -> None:
+    settings = Settings(root=tmp_path, queue=Fleet(concurrency=1))
+    async with Toolgate.open(settings) as gate:
+        bench = Bench()
+        bench.add(gate, effect="irreversible")
+        bench.open.clear()
+        runs = asyncio.create_task(gate.call("work", {"number": 1}, caller=ME))
+        await until(lambda: bench.began == 1)
+        waits = asyncio.create_task(gate.call("work", {"number": 2}, caller=ME))
+        await _waits(gate, 1)
+        gate.rest()
+        assert (await waits).status == "queued"
+        late = await gate.call("work", {"number": 3}, caller=ME)
+        assert late.status == "queued", "nobody here takes it"
+        assert not runs.done()
+        bench.open.set()
+        assert (await runs).data == {"did": 1}
+    assert bench.did == [1]

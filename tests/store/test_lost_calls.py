@@ -277,3 +277,49 @@ async def test_who_stood_still_past_its_lease_does_not_begin_its_own_undo_again(
     # The control: what it is not at any more can be begun again, here and elsewhere.
     assert (await ledger.undo(begun)).action is Action.COMPENSATE
     assert (await once.ledger(once.journal()).undo(begun)).action is Action.COMPENSATE
+
+
+async def test_a_keyed_call_whose_end_is_unknown_is_begun_again_by_one_of_those_who_ask(
+    once: Once,
+) -> None:
+    journal = once.journal()
+    call = keyed(recovery=Recovery.KEYED)
+    begun = (await journal.begin(call)).entry
+    said = {"error_code": "timed_out", "error_message": "late", "result": b"{}"}
+    assert (await journal.end(over(begun, State.UNKNOWN, **said))).accepted
+    brought = await once.journal().begin(call)
+    assert brought.action is Action.REPLAY, "a queue that brings it twice asks for nothing"
+    journals = [once.journal() for _ in range(8)]
+    answers = await asyncio.gather(*(one.begin(keyed(recovery=Recovery.KEYED)) for one in journals))
+    actions = [one.action for one in answers]
+    assert (actions.count(Action.AGAIN), actions.count(Action.WAIT)) == (1, 7)
+    at = actions.index(Action.AGAIN)
+    again = answers[at].entry
+    assert (again.call_id, again.fence, again.state) == (call.call_id, 2, State.STARTED)
+    assert (again.doubt, again.error_code, again.ended_ns) == (True, "", 0)
+    assert not (await journal.end(over(begun))).accepted, "its first owner has no say any more"
+    assert (await journals[at].end(over(again, result=b'{"status":"success"}'))).accepted
+    assert (await once.journal().begin(keyed())).action is Action.REPLAY
+
+
+@pytest.mark.parametrize(
+    ("recovery", "may_start", "approval", "action"),
+    [
+        (Recovery.KEYED, False, "", Action.REPLAY),
+        (Recovery.KEYED, False, "apr_1", Action.AGAIN),
+        (Recovery.PARK, True, "", Action.REPLAY),
+        (Recovery.PROBED, True, "", Action.REPLAY),
+    ],
+)
+async def test_an_unknown_call_is_begun_again_only_under_a_key_and_with_a_persons_word(
+    once: Once,
+    recovery: Recovery,
+    may_start: bool,  # noqa: FBT001
+    approval: str,
+    action: Action,
+) -> None:
+    await once.put(
+        keyed(recovery=recovery, state=State.UNKNOWN, fence=1, tried=True, approval=approval)
+    )
+    begun = await once.journal().begin(keyed(recovery=recovery), may_start=may_start)
+    assert begun.action is action

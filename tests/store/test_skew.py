@@ -1,5 +1,6 @@
 """A machine whose clock is far from the database's claims nothing."""
 
+import contextlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from tests.servers.postgres import Postgres as Server
 from tests.store.places import fresh_url
+from tests.undo.shop import lost
 from toolgate import Caller, Toolgate, Turn, clock, tool
 from toolgate.errors import StoreUnavailable
 from toolgate.settings.settings import Settings, Store
@@ -65,3 +67,42 @@ async def test_a_few_seconds_are_no_reason_to_stop(
         monkeypatch.setattr(clock, "unix_ns", lambda: real() + 3_000_000_000)
         assert (await gate.call("send", {"to": "bob"}, caller=ME, turn=Turn(group="t"))).ok
     assert ran == ["bob"]
+
+
+@tool(effect="compensatable", compensation={"tool": "unsend", "args": {"to": "$args.to"}})
+async def post(to: str) -> str:
+    """Send what can be taken back."""
+    ran.append(to)
+    return to
+
+
+@tool(effect="irreversible")
+async def unsend(to: str) -> str:
+    """Take it back."""
+    ran.append(f"not {to}")
+    return to
+
+
+@pytest.mark.parametrize(("ahead", "taken"), [(SIX_SECONDS, False), (0, True)])
+async def test_clocks_that_are_far_apart_stop_taking_over_and_taking_back(
+    postgres: Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ahead: int,
+    taken: bool,  # noqa: FBT001
+) -> None:
+    ran.clear()
+    real = clock.unix_ns
+    async with opened(postgres, tmp_path) as gate:
+        gate.add(send, post, unsend)
+        sent = await gate.call("send", {"to": "ann"}, caller=ME, turn=Turn(group="t"))
+        done = await gate.call("post", {"to": "bob"}, caller=ME, turn=Turn(group="t"))
+        monkeypatch.setattr(clock, "unix_ns", lambda: real() + ahead)
+        left = await lost(gate, sent.call_id, caller=ME)
+        await gate.recovery.sweep()
+        entry = await gate.ledger.find("acme", sent.call_id)
+        assert entry is not None
+        assert entry.fence == left.fence + taken
+        with contextlib.nullcontext() if taken else pytest.raises(StoreUnavailable, match="apart"):
+            assert (await gate.undo(caller=ME, call_id=done.call_id)).ok
+    assert ran == ["ann", "bob", *(["not bob"] if taken else [])]

@@ -340,3 +340,21 @@ async def test_a_tenant_whose_tasks_take_long_keeps_no_other_waiting(
         return len(begun) == 12
 
     await _until(are_done)
+
+
+@pytest.mark.parametrize("rests", [True, False])
+async def test_what_is_due_is_begun_unless_the_house_was_told_to_rest(
+    tmp_path: Path, *, rests: bool
+) -> None:
+    async with opened(tmp_path, agent={"scheduler": False}) as gate:
+        made = await told(gate, "scheduler", task="Call Anna.", schedule="every 1 hour")
+        await _due(gate, made["id"], clock.unix_ns() - 10**9)
+        own = rounds.Rounds(_means(gate))
+        gate.errands.append(own.rest)
+        if rests:
+            gate.rest()
+        await own._look()  # pyright: ignore[reportPrivateUsage]
+        await own.close()
+        one, _ = await _noted(gate, made["id"])
+        assert one.runs == (0 if rests else 1)
+        assert bool(one.held_ns) is False

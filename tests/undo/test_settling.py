@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.undo.shop import GROUP, ME, Shop, entry_of, lost, state_of
-from toolgate.errors import CallNotFound, InProgress, InvalidRequest, ToolNotFound
+from toolgate.errors import (
+    CallNotFound,
+    InProgress,
+    InvalidRequest,
+    StoreUnavailable,
+    ToolNotFound,
+)
 from toolgate.ledger.ledger import Which
 from toolgate.ledger.state import MOVES, State
 from toolgate.runtime import Runtime
@@ -70,7 +76,9 @@ async def test_what_is_settled_as_done_can_be_taken_back_as_far_as_its_arguments
 
 
 @pytest.mark.req("S3")
-async def test_run_again_is_a_new_call_each_time_and_linked(house: Runtime, shop: Shop) -> None:
+async def test_run_again_is_a_new_call_for_each_reason_and_linked(
+    house: Runtime, shop: Shop
+) -> None:
     one = await unknown(house, shop, "mail", to="ann")
     first = await house.settling.again("acme", one, who="root", why="ann got nothing")
     second = await house.settling.again("acme", one, who="root", why="still nothing")
@@ -82,7 +90,8 @@ async def test_run_again_is_a_new_call_each_time_and_linked(house: Runtime, shop
     linked = await house.ledger.search(Which(tenant="acme", of=one))
     assert {entry.call_id for entry in linked} == {first.call_id, second.call_id}
     entry = await entry_of(house, first.call_id)
-    assert (entry.again_of, entry.key, entry.agent) == (one, "", "billing")
+    assert (entry.again_of, entry.agent) == (one, "billing")
+    assert entry.key not in {"", (await entry_of(house, one)).key}, "a key of its own"
     assert await state_of(house, one) == "unknown"
     assert await told(house, "call.again") == [
         (one, "root", "ann got nothing"),
@@ -164,6 +173,48 @@ async def test_a_call_run_again_that_waits_for_a_person_is_not_asked_about_twice
     retried = await house.call("mail", {"to": "ann"}, caller=ME, turn=GROUP)
     assert (retried.status, retried.call_id) == ("pending_approval", second.call_id)
     assert shop.effects == [("mail", "ann")]
+
+
+@pytest.mark.req("S2", "S3")
+async def test_who_asks_twice_for_the_same_reason_is_given_the_first_answer(
+    house: Runtime, shop: Shop
+) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    first, second = [
+        await house.settling.again("acme", one, who="root", why="ann got nothing") for _ in range(2)
+    ]
+    assert (first.ok, second.ok, second.cached) == (True, True, True)
+    assert second.call_id == first.call_id
+    assert shop.effects == [("mail", "ann")]
+
+
+@pytest.mark.req("S2", "S3")
+async def test_an_attempt_that_runs_is_not_made_beside(house: Runtime, shop: Shop) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    first = await house.settling.again("acme", one, who="root", why="ann got nothing")
+    await lost(house, first.call_id, lease_ns=2**62)
+    with pytest.raises(InProgress):
+        await house.settling.again("acme", one, who="eva", why="nothing came")
+    assert shop.effects == [("mail", "ann")]
+
+
+@pytest.mark.req("S2", "S3")
+async def test_nothing_is_run_again_that_is_not_on_record_under_a_name_before(
+    house: Runtime, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+
+    async def away(*_: object, **__: object) -> None:
+        raise StoreUnavailable("The store is away. Nothing ran.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(house.ledger, "note", away)
+        with pytest.raises(StoreUnavailable):
+            await house.settling.again("acme", one, who="root", why="ann got nothing")
+    assert shop.effects == []
+    shop.broken = {"mail!"}
+    await house.settling.again("acme", one, who="root", why="ann got nothing")
+    assert await told(house, "call.again") == [(one, "root", "ann got nothing")]
 
 
 @pytest.mark.req("S3")

@@ -71,6 +71,7 @@ class Carrier:
         )
         self._arrivals: KafkaArrivals | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._leaving: asyncio.Task[None] | None = None
         self._unreachable = ""
         # A topic that is asked for before it was looked at may be made by the broker.
         self._checked = asyncio.Event()
@@ -117,8 +118,14 @@ class Carrier:
         self._keep("arrivals", self._arrivals.run)
         return self._arrivals
 
+    def rest(self) -> None:
+        """Begin to leave."""
+        self._leaving = self._leaving or asyncio.create_task(self._end("arrivals"))
+
     async def leave(self) -> None:
         """Others get the calls that nobody here has claimed."""
+        if self._leaving is not None:
+            await self._leaving
         await self._end("arrivals")
         self._arrivals = None
 

@@ -248,6 +248,7 @@ def again(
         return await server.post("calls", call_id, "again", tenant=tenant, why=why)
 
     output = with_gate(Place(config, url, key_file), work, far, json=json)
-    show.told(output, f"It ran again as {output['call_id']}: {output['status']}.", json=json)
+    how = "was run again before" if output["cached"] else "ran again"
+    show.told(output, f"It {how} as {output['call_id']}: {output['status']}.", json=json)
     if not output["ok"]:
         raise typer.Exit(1)

@@ -150,7 +150,7 @@ async def _serve(settings: Settings, listening: socket.socket, birth: Birth, *, 
         server.drain = settings.server.drain
         server.greet = birth.greeting(lambda: greet(greeting, json=json))
         birth.follow(server.finish)
-        with Alarm():
+        with Alarm(), ENDING.told(gate.rest):
             await server.serve(sockets=[listening])
         if server.server_state.tasks:
             count = len(server.server_state.tasks)

@@ -67,6 +67,7 @@ async def _work(settings: Settings, health: str, *, json: bool) -> None:
         gc.freeze()
         _greet(settings, json=json)
         await told.wait()
+        gate.rest()
     if gate.queue.left():
         raise typer.Exit(1)
 

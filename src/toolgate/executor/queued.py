@@ -37,6 +37,14 @@ class Answers:
     def __init__(self) -> None:
         self._waiting: dict[str, asyncio.Future[Output]] = {}
         self._someone = asyncio.Event()
+        self._resting = False
+
+    def rest(self, runs: Callable[[str], bool]) -> None:
+        """Nobody here takes a call any more: who waits for one that does not run is told so."""
+        self._resting = True
+        for call_id, waiting in self._waiting.items():
+            if not runs(call_id):
+                waiting.cancel()
 
     def give(self, call_id: str, output: Output) -> bool:
         """It has ended so; whether anybody here waits for it."""
@@ -56,6 +64,8 @@ class Answers:
         answer: asyncio.Future[Output] = asyncio.get_running_loop().create_future()
         self._waiting[call_id] = answer
         self._someone.set()
+        if self._resting:
+            answer.cancel()
         try:
             yield answer
         finally:
@@ -142,7 +152,8 @@ class Queued(Extension):
             if left > 0:
                 # A wait that ends does not take the answer with it.
                 await asyncio.wait((answer,), timeout=left)
-            return answer.result() if answer.done() else still_queued(call)
+            is_told = answer.done() and not answer.cancelled()
+            return answer.result() if is_told else still_queued(call)
 
     def _item(self, call: Call) -> Item:
         expires_ns = call.started_ns + self._expires_ns

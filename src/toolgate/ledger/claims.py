@@ -45,6 +45,8 @@ def submitted(
     brought = _brought(found, intent)
     after = step(brought.slot, wanted, now_ns)
     slot = after.slot
+    if after.action is Action.AGAIN and _has_its_answer(found, intent):
+        return Begun(found, Action.REPLAY)
     if after.action in _MINE:
         found, slot = brought, step(slot, Start(slot.fence), now_ns).slot
     entry = _moved(found, slot, owner)
@@ -58,11 +60,28 @@ def submitted(
     return Begun(entry, after.action)
 
 
-def _brought(found: Entry, intent: Entry) -> Entry:
-    """What was released, as it would be gone on with: it holds what this attempt holds.
+def _has_its_answer(found: Entry, intent: Entry) -> bool:
+    """Whether a queue brings once more what has ended: nobody has asked for it again."""
+    return found.state is State.UNKNOWN and found.call_id == intent.call_id
 
-    Brought by itself, and never begun, it is what it is now: its tool may be another since.
+
+def _brought(found: Entry, intent: Entry) -> Entry:
+    """What was released, or is unknown, as it would be gone on with.
+
+    What was released holds what this attempt holds. Brought by itself, and never begun, it is what
+    it is now: its tool may be another since.
     """
+    if found.state is State.UNKNOWN:
+        # What was said of it holds no longer, nor is it known who waits for it. Its result stays
+        # until there is another: the audit has said what is on record.
+        return msgspec.structs.replace(
+            found,
+            expires_ns=None,
+            error_code="",
+            error_message="",
+            wanted_by="",
+            ended_ns=0,
+        )
     if found.state is not State.RELEASED:
         return found
     if found.tried or found.call_id != intent.call_id:

@@ -266,6 +266,8 @@ def _submitted(slot: Slot, event: Submit, now_ns: int) -> Step:
         return _claimed(_with(slot, approved=False, agreed=True), event.lease_ns, Action.RUN)
     if slot.state in {State.CLAIMED, State.STARTED, State.RELEASED}:
         return _gone_on(slot, event, now_ns)
+    if slot.state is State.UNKNOWN and slot.recovery is Recovery.KEYED:
+        return _asked_again(slot, event)
     gives_back = (slot.state is State.FAILED and not slot.permanent) or (
         # Whatever became of it, running it again equals running it once.
         slot.state is State.UNKNOWN and slot.recovery is Recovery.AGAIN
@@ -281,6 +283,13 @@ def _gone_on(slot: Slot, event: Submit, now_ns: int) -> Step:
     if is_live(slot, now_ns) or not _may_go_on(slot, event):
         return Step(slot, Action.WAIT)
     return _taken(slot, event.lease_ns, now_ns)
+
+
+def _asked_again(slot: Slot, event: Submit) -> Step:
+    """Nobody here knows its end, but the far side knows it by its key: twice there is once."""
+    if not (event.may_start or slot.agreed):
+        return Step(slot, Action.REPLAY)
+    return _claimed(_with(slot, expires_ns=None), event.lease_ns, Action.AGAIN)
 
 
 def _may_go_on(slot: Slot, event: Submit) -> bool:

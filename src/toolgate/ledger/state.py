@@ -5,7 +5,8 @@ received ── reserved ──┬── waiting ──┐
     └───────────┴──────┴─────────────┘      │          │      ├── failed            │
                                             └──────────┴──────┴── unknown      compensated
 
-What was started, and refused before it began, is released; brought again, it is claimed again.
+What was started, and refused before it began, is released; brought again, it is claimed again. So
+is what is unknown here, and known to the far side by its key.
 """
 
 from collections.abc import Mapping
@@ -78,7 +79,13 @@ MOVES: Mapping[State, frozenset[State]] = {
     ),
     State.SUCCEEDED: frozenset({State.COMPENSATING}),
     State.FAILED: frozenset(),
-    State.UNKNOWN: frozenset({State.SUCCEEDED, State.FAILED}),  # by an operator, or a probe
+    State.UNKNOWN: frozenset(
+        {
+            State.SUCCEEDED,  # an operator, or a probe, says so
+            State.FAILED,
+            State.CLAIMED,  # asked for again, under the key that the far side knows
+        }
+    ),
     State.COMPENSATING: frozenset(
         {State.COMPENSATING, State.COMPENSATED, State.COMPENSATION_FAILED}
     ),

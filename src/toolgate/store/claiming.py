@@ -9,6 +9,7 @@ from sqlalchemy.dialects import sqlite
 
 from toolgate.crash import crash_here
 from toolgate.errors import InvalidRequest, StoreUnavailable
+from toolgate.ledger.charging import later
 from toolgate.ledger.claims import answering, continued, submitted
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Basis, Begun, Outdated
@@ -190,9 +191,8 @@ def _moved(connection: Connection, found: Entry, begun: Begun, terms: Terms, now
     if begun.entry.fence != found.fence:
         change = ENDED if begun.action is Action.PARK else "call.taken"
         tell(connection, begun.entry, now, outbox=terms.outbox, change=change)
-        if begun.action is Action.PARK:
-            # It may have happened, so it costs what it held.
-            charge(connection, begun.entry.charges)
+        if State.UNKNOWN in {found.state, begun.entry.state}:
+            charge(connection, later(found, begun.entry.state))
     return True
 
 

@@ -1,6 +1,6 @@
 """The ledger in tables: every step is the machine's, on a row that nobody else is at."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -17,11 +17,12 @@ from toolgate.ledger.state import OPEN, State
 from toolgate.store import audit
 from toolgate.store.budgets import charge
 from toolgate.store.claiming import by_id, write
-from toolgate.store.database import HOUSE, Database
+from toolgate.store.database import HOUSE, Database, Statements
 from toolgate.store.lost import lost_rows, unsure_rows
 from toolgate.store.moment import now_ns
 from toolgate.store.records import tool_execution_log as log
 from toolgate.store.rows import entries_of
+from toolgate.store.skew import Skew
 from toolgate.store.text import storable
 from toolgate.store.told import tell
 from toolgate.tenancy.audit import ENDED
@@ -41,6 +42,8 @@ class TableLedger:
         self._database = database
         self._owner = owner
         self._outbox = outbox
+        # Of a file the clock is this machine's own.
+        self._skew = Skew(database) if isinstance(database, Statements) else None
 
     async def find(self, tenant: str, call_id: str) -> Entry | None:
         """One entry with a row of its own."""
@@ -94,9 +97,7 @@ class TableLedger:
             done = self._put(connection, found, begun.entry, now, change)
             return begun if done else _not(found)
 
-        asked_ns = clock.monotonic_ns()
-        done = await self._database.write(work, tenant=entry.tenant)
-        return self._held(done, asked_ns)
+        return await self._claimed(work, entry)
 
     async def start(self, entry: Entry) -> bool:
         """From here on it may have happened."""
@@ -119,9 +120,7 @@ class TableLedger:
             done = self._put(connection, found, begun.entry, now, "call.undo", who, why)
             return begun if done else _not(found)
 
-        asked_ns = clock.monotonic_ns()
-        done = await self._database.write(work, tenant=entry.tenant)
-        return self._held(done, asked_ns)
+        return await self._claimed(work, entry)
 
     async def undone(self, entry: Entry, *, done: bool, why: str = "") -> bool:
         """What failed can be tried again."""
@@ -212,7 +211,12 @@ class TableLedger:
             charge(connection, later(found, entry.state))
         return True
 
-    def _held(self, begun: Begun, asked_ns: int) -> Begun:
+    async def _claimed(self, work: Callable[[Connection], Begun], entry: Entry) -> Begun:
+        """Ours from now on, if it is; by no clock that is far from the store's."""
+        if self._skew is not None:
+            await self._skew.check()
+        asked_ns = clock.monotonic_ns()
+        begun = await self._database.write(work, tenant=entry.tenant)
         if begun.action in _OURS:
             self._owner.running.add(begun.entry.call_id, asked_ns)
         return begun

@@ -136,13 +136,21 @@ class Worker:
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
 
+    def rest(self) -> None:
+        """Take nothing from now on; what runs goes on."""
+        self._stopping = True
+        self._freed.set()
+
+    def has(self, call_id: str) -> bool:
+        """Whether it runs here."""
+        return call_id in self._running.values()
+
     async def drain(self, patience: float, cut: Cut) -> int:
         """Nothing new; what runs gets so many seconds. What is not over then is `cut` off: how many
         calls that are. Others take those that change nothing; of the rest it is not known how far
         they came.
         """
-        self._stopping = True
-        self._freed.set()
+        self.rest()
         await self._rest(patience)
         left = len(self._running)
         if left:

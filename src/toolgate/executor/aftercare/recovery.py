@@ -97,13 +97,22 @@ class Recover:
         # Lost ones that could not be looked after in this round: the others come first.
         self._passed: set[str] = set()
         self._unsure = Unsure(ledger, self._lease_ns)
+        self._resting = False
 
     def start(self) -> None:
         """Begin to look."""
+        self._resting = False
         self._looking = asyncio.create_task(_repeated(self.look, self._every))
+
+    def rest(self) -> None:
+        """Take nothing from now on: others do. What was taken goes on."""
+        self._resting = True
+        if self._looking is not None:
+            self._looking.cancel()
 
     async def close(self) -> None:
         """Take nothing any more; let what was taken end, but not for ever."""
+        self.rest()
         if self._looking is None:
             return
         await _stopped(self._looking)
@@ -172,7 +181,7 @@ class Recover:
 
     async def _recovered(self, entry: Entry) -> None:
         if entry.state is State.COMPENSATING:
-            await self._undo.resume(entry)
+            await self._undo.resume(entry, stops=lambda: self._resting)
             return
         # Before it is claimed: where an engine is away, it is left to the next look.
         kept = None if self._queue is None else await self._queue.calls.find(*_names(entry))
@@ -181,6 +190,8 @@ class Recover:
             self._passed.add(entry.call_id)
             return
         ready = await self._ready(entry) if kept is None else _NO_WORKER
+        if self._resting:
+            return
         begun = await self._ledger.take(entry)
         if begun.action is Action.REFUSE:
             # Another was faster, or its owner came back, which may be this very process.

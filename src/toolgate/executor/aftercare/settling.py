@@ -5,13 +5,21 @@ from toolgate.call import Output
 from toolgate.errors import CallNotFound, InvalidRequest
 from toolgate.executor.aftercare import recalled
 from toolgate.executor.aftercare.probing import Perform
+from toolgate.executor.recording.claim import again_key
+from toolgate.executor.recording.entries import downstream_key
+from toolgate.executor.recording.replay import in_progress
 from toolgate.ledger.entry import Entry
-from toolgate.ledger.ledger import Ledger
-from toolgate.ledger.state import State
+from toolgate.ledger.ledger import Ledger, Which
+from toolgate.ledger.state import OPEN, State
+from toolgate.spec.document import sha256
 
 _MOST_WORDS = 2_000
 # Of these nobody knows, or it is known, that they did not do what was asked.
 _AGAIN = frozenset({State.UNKNOWN, State.FAILED})
+# An attempt that came so far is not made a second time for the same reason.
+_STANDS = frozenset({State.SUCCEEDED, State.COMPENSATION_FAILED, State.WAITING})
+# So many are counted; whoever has tried that often has other worries.
+_MOST_ATTEMPTS = 1_000
 
 
 class Settling:
@@ -36,7 +44,9 @@ class Settling:
     async def again(self, tenant: str, call_id: str, *, who: str, why: str) -> Output:
         """Run it once more, as a new call of the same caller with a key of its own.
 
-        The gate decides as for any call. The first one stays as it is; both are linked.
+        The gate decides as for any call. The first one stays as it is; both are linked, and the far
+        side knows both by one key. Who asks twice for the same reason, since they did not hear the
+        first answer, is given that: unless that attempt, too, did not do it for sure.
         """
         why = _reason(why)
         entry = await self._found(tenant, call_id)
@@ -57,18 +67,29 @@ class Settling:
                 f"The arguments of call {call_id!r} are not on record as they were: they were too "
                 "large, or hold a secret. Call the tool with them instead."
             )
+        key = await self._attempt(entry, who, why)
+        # Before anything runs: what is done is on record under a name, whatever happens then.
+        await self._ledger.note(entry, "call.again", {"state": entry.state}, who=who, why=why)
         asked = recalled.asked_of(entry)
-        output = await self._perform(
+        return await self._perform(
             entry.tool,
             args,
             caller=recalled.same_caller(entry),
             # Outside its turn, in which it would be the same call.
             turn=None,
-            asked=Asked(kind=asked.kind, planned=asked.planned, again_of=call_id),
+            asked=Asked(kind=asked.kind, planned=asked.planned, again_of=call_id, key=key),
         )
-        details = {"again": output.call_id, "status": output.status}
-        await self._ledger.note(entry, "call.again", details, who=who, why=why)
-        return output
+
+    async def _attempt(self, entry: Entry, who: str, why: str) -> str:
+        """The key of this attempt; `InProgress` while another one runs."""
+        which = Which(tenant=entry.tenant, of=entry.call_id, limit=_MOST_ATTEMPTS)
+        before = [one for one in await self._ledger.search(which) if one.again_of]
+        running = next((one for one in before if one.state in OPEN), None)
+        if running is not None:
+            raise in_progress(running)
+        failed = sum(one.state not in _STANDS for one in before)
+        reason = sha256(f"{who}\0{why}".encode("utf-8", "backslashreplace"))[7:23]
+        return again_key(downstream_key(entry), f"{failed} {reason}")
 
     async def _found(self, tenant: str, call_id: str) -> Entry:
         entry = await self._ledger.find(tenant, call_id)

@@ -130,10 +130,13 @@ class Undo:
             raise _nothing(turn_group, chain)
         return await self._taken_back(found, caller, by)
 
-    async def resume(self, entry: Entry) -> None:
-        """Go on with an undo whose process is gone, and with what it had marked before this one."""
+    async def resume(self, entry: Entry, *, stops: Callable[[], bool] = lambda: False) -> None:
+        """Go on with an undo whose process is gone, and with what it had marked before this one.
+
+        `stops`: whether the next one is left to others.
+        """
         latest: Entry | None = await self._latest(entry)
-        while latest is not None and await self._resumed(latest):
+        while latest is not None and not stops() and await self._resumed(latest):
             latest = await self._latest(entry)
 
     async def _resumed(self, entry: Entry) -> bool:

@@ -22,6 +22,9 @@ _EXACT = 2.0**53
 # Where a number may be a float; a text that looks like one does no harm.
 _FLOAT = re.compile(rb"\d[.eE]")
 
+# No caller's own key has a space.
+_AGAIN = "again "
+
 
 class Claim(msgspec.Struct, frozen=True):
     """`scope` says whose it is; `key` is empty where a call is its own business."""
@@ -41,6 +44,16 @@ def check_key(key: object) -> str:
             "Nothing ran."
         )
     return key
+
+
+def again_key(first: str, attempt: str) -> str:
+    """The key of a call that an operator runs again; `first`: what the far side knows it by."""
+    return f"{_AGAIN}{first} {attempt}"
+
+
+def first_of(key: str) -> str:
+    """What the far side knows it by, of a call that an operator runs again; empty of others."""
+    return key.split(" ")[1] if key.startswith(_AGAIN) else ""
 
 
 def check_wait(seconds: object) -> float:

@@ -12,7 +12,7 @@ from toolgate.executor.aside import Aside, whole
 from toolgate.executor.limits import costs
 from toolgate.executor.mapping import UnmappedError, filled
 from toolgate.executor.outcome import is_paid, outcome
-from toolgate.executor.recording.claim import claim_of
+from toolgate.executor.recording.claim import claim_of, first_of
 from toolgate.executor.resilience.deadline import is_overdue
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.machine import Recovery, recovery_of
@@ -116,6 +116,8 @@ def task_of(caller: Caller) -> bytes:
 
 def downstream_key(entry: Entry) -> str:
     """What the far side knows this piece of business by: the same for every attempt at it."""
+    if entry.again_of and (first := first_of(entry.key)):
+        return first
     business = f"{entry.tenant}\0{entry.scope}\0{entry.key}" if entry.key else entry.call_id
     return sha256(business.encode("utf-8", "backslashreplace"))[7:39]
 

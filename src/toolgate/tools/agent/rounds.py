@@ -45,11 +45,12 @@ class Rounds:
         self._running: dict[str, asyncio.Task[None]] = {}
         # How many of them are a tenant's.
         self._busy: dict[str, int] = {}
+        self._resting = False
 
     async def run(self) -> None:
         """Look when something is due, and when something was scheduled here."""
         await self._wait(_FIRST)
-        while True:
+        while not self._resting:
             self._means.scheduled.clear()
             try:
                 following = await self._look()
@@ -62,6 +63,11 @@ class Rounds:
                 )
                 following = None
             await self._wait(_pause(following))
+
+    def rest(self) -> None:
+        """Begin nothing from now on; what runs goes on."""
+        self._resting = True
+        self._means.scheduled.set()
 
     async def close(self) -> None:
         """Nothing new is begun by now; what runs may come to its end."""
@@ -100,7 +106,7 @@ class Rounds:
 
     def _first(self, due: list[_Due]) -> _Due | None:
         """Whose turn it is: of the tenant of which the fewest run, the one that waits longest."""
-        if len(self._running) >= _MOST_AT_ONCE:
+        if self._resting or len(self._running) >= _MOST_AT_ONCE:
             return None
         free = (one for one in due if self._busy.get(one.tenant, 0) < _MOST_OF_ONE)
         return min(
