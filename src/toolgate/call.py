@@ -13,7 +13,7 @@ import orjson
 from toolgate.asked import PLAINLY, Asked, Question
 from toolgate.errors import CannotAsk, InvalidRequest
 from toolgate.identity import plain, texts
-from toolgate.spec.effect import CallerKind, SideEffect
+from toolgate.spec.effect import CallerKind, Execution, SideEffect
 from toolgate.spec.tool import ToolSpec
 
 Status = Literal[
@@ -308,6 +308,13 @@ class Call(msgspec.Struct, frozen=True):
     def caller(self) -> Caller:
         """Who calls."""
         return self.grant.caller
+
+    @property
+    def is_handed_on(self) -> bool:
+        """Whether a worker runs it, and whoever called waits for that. Nothing is taken back so."""
+        asked = self.asked
+        is_queued = self.grant.spec.execution is Execution.QUEUED
+        return is_queued and not (asked.delivered or asked.undo_of)
 
     @property
     def capabilities(self) -> Mapping[str, Any]:

@@ -66,7 +66,7 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
     waiting: int = 1_000,
     watch: Watch | None = None,
     limits: tuple[Extension, ...] = (),
-    queue: tuple[Extension, ...] = (),
+    queue: queued.Queued | None = None,
     guarded: bool = False,
     patience: Mapping[str, Patience] = MappingProxyType({}),
 ) -> tuple[Extension, ...]:
@@ -78,14 +78,17 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
     """
     recorded, watch = set[str](), watch or Watch()
     supersede = people.supersede(journal)
+    asking = people.ask(redactor, recorded)
     return (
         # around all others: what any of them refuses is counted, and on record
         Trace(watch.meter, journal, recorded),
         Deadline(),  # first, so that nothing inside can wait for ever
         Validate(),  # before anything reads the arguments, and before anyone is asked
         *limits,  # what is too much is refused before anyone is asked, and what it costs is held
-        *queue,  # behind the rate, which counts what comes; what follows is for whoever runs it
-        *people.ask(redactor, recorded),  # a person agrees to arguments that are known to be valid
+        # behind the rate, which counts what comes; what follows is for whoever runs it. Who can be
+        # asked is here: a person agrees before it is queued, and what they said holds where it runs
+        *(() if queue is None else (queue.behind(*asking, supersede),)),
+        *asking,  # a person agrees to arguments that are known to be valid
         supersede,  # behind every wait for a person, and before the effect
         *people.outlet(),  # no effect whose event could not be kept
         # before the next decision is made, which may look back at this call

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Generator, Mapping
-from typing import Any
+from typing import Any, Self
 
 from toolgate import clock
 from toolgate.call import Call, Failure, Output
@@ -107,10 +107,18 @@ class Queued(Extension):
         self._place = place
         self._woken = woken
         self._trace = trace
+        self._first: tuple[Extension, ...] = ()
+
+    def behind(self, *links: Extension) -> Self:
+        """A call that is queued passes these first: what they need stays where it came in."""
+        self._first = links
+        return self
 
     def link(self, inner: Handler) -> Handler:
         """What takes a call back is not put behind others."""
         handed, is_queued = self._handed, Execution.QUEUED
+        for one in self._first[::-1]:
+            handed = one.link(handed)
 
         # Not a coroutine of its own: a call that is not queued does not pay for one.
         def run(call: Call) -> Coroutine[Any, Any, Output]:
