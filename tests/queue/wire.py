@@ -69,6 +69,16 @@ class Wire:
         await admin.create_topics([NewTopic(topic, 4, 1, topic_configs=wanted)])
         await admin.close()
 
+    async def unmake(self, topic: str) -> None:
+        """It is gone, with all that was in it."""
+        admin = AIOKafkaAdminClient(bootstrap_servers=self._address)
+        await admin.start()
+        await admin.delete_topics([topic])
+        async with asyncio.timeout(30):
+            while topic in await admin.list_topics():  # noqa: ASYNC110  the broker tells nobody
+                await asyncio.sleep(0.1)
+        await admin.close()
+
     async def listen(self, topic: str) -> AIOKafkaConsumer:
         """From its beginning, whenever it was that somebody wrote."""
         if topic not in self._consumers:

@@ -18,7 +18,7 @@ from toolgate.brokers.topics import UnreachableError, check
 from toolgate.call import Call
 from toolgate.clock import unix_ns
 from toolgate.errors import SettingsInvalid
-from toolgate.executor.queued import Answers
+from toolgate.executor.queued import Answers, Place, any_place
 from toolgate.net.signature import signature, signing_secret
 from toolgate.queue.message import VERSION
 from toolgate.queue.queue import Queue
@@ -44,8 +44,12 @@ class Carrier:
         shipping: Shipping,
         answers: Answers,
         outside: Answers,
+        *,
+        place: Place = any_place,
     ) -> None:
+        """`place`: whether a tenant has one more in the queue."""
         fleet = settings.queue
+        self._place = place
         self._fleet = fleet
         self._connection = connection(settings)
         self._signers = _signers(settings)
@@ -112,7 +116,13 @@ class Carrier:
     def arrivals(self) -> KafkaArrivals:
         """Calls for a worker, from now on."""
         self._arrivals = KafkaArrivals(
-            self._connection, self._fleet, self._queue, self._shipping, self._seal
+            self._connection,
+            self._fleet,
+            self._queue,
+            self._shipping,
+            self._seal,
+            place=self._place,
+            woken=self.publisher.woken,
         )
         self._keep("arrivals", self._arrivals.run)
         return self._arrivals

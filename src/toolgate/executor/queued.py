@@ -79,7 +79,8 @@ class Answers:
 
 
 @contextlib.contextmanager
-def _any_place(_tenant: str) -> Generator[bool]:
+def any_place(_tenant: str) -> Generator[bool]:
+    """Where nobody counts."""
     yield True
 
 
@@ -94,7 +95,7 @@ class Queued(Extension):
         answers: Answers,
         *,
         expires: float,
-        place: Place = _any_place,
+        place: Place = any_place,
         woken: Callable[[], object] = lambda: None,
         trace: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
