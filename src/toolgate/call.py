@@ -293,6 +293,8 @@ class Call(msgspec.Struct, frozen=True):
     came_as: str = ""
     # Where it may have to wait for a person: what it holds meanwhile.
     hold: Hold | None = None
+    # Of a queued one, by the wall clock: when the call that waits for it is over; 0: none does.
+    parent_ns: int = 0
 
     @property
     def kind(self) -> CallerKind:
