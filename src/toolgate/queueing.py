@@ -71,19 +71,20 @@ async def queueing(
         shipping = TableShipping(database)
         carrier = _carrier(settings, secret, queue, shipping, answers, outside, crowd.place)
         stack.push_async_callback(carrier.close)
+    trace = dict[str, str] if spans is None else spans.carried
     link = Queued(
         queue,
         answers,
         expires=fleet.expires,
         place=crowd.place,
         woken=local.woken if carrier is None else carrier.woken,
-        trace=dict if spans is None else spans.carried,
+        trace=trace,
     )
     upkeep.keep_doing(_counting(queue, crowd), stack)
     look = _LOOK if carrier is None else _LOOK_ASIDE
     upkeep.keep_doing(answers.look_for(queue, look), stack)
     dead = TableDead(database, fleet.expires, outbox=bool(settings.events.url))
-    provider = QueueProvider(outside, carrier)
+    provider = QueueProvider(outside, carrier, trace=trace)
     return Queueing(queue, dead, answers, link, local, carrier, provider, [])
 
 

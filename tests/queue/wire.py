@@ -132,5 +132,5 @@ class Wire:
             "toolgate-signature": signature(secret.encode(), at, value).encode(),
         }
         key = orjson.loads(value)["id"].encode() if more.get("key") else None
-        given = list(headers.items())
+        given = [*headers.items(), *more.get("headers", ())]
         await self._producer.send_and_wait(topic, value, key=key, headers=given, partition=place)

@@ -65,7 +65,7 @@ def adopted(value: bytes, headers: Headers, seal: Seal, *, expires: float) -> It
         counted=False,
         order=order,
         expires_ms=expires_ms,
-        trace=carried(request.trace),
+        trace=carried(request.trace or _trace(headers)),
     )
     try:
         message = written(ours)
@@ -82,3 +82,8 @@ def adopted(value: bytes, headers: Headers, seal: Seal, *, expires: float) -> It
         message=message,
         expires_ns=expires_ms * _MS,
     )
+
+
+def _trace(headers: Headers) -> dict[str, str]:
+    """As others carry it: beside the message, in the words of any HTTP request."""
+    return {name: (value or b"").decode("latin-1") for name, value in headers}
