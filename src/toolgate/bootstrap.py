@@ -191,7 +191,7 @@ async def _assembled(
             waiting=settings.limits.waiting,
             watch=watch,
             limits=limits.links,
-            queue=(queued.link,),
+            queue=queued.link,
             guarded=guarded,
             patience={"http": Retry(attempts=1 + settings.providers.http.max_retries)},
         ),

@@ -13,7 +13,7 @@ import orjson
 from toolgate.asked import PLAINLY, Asked, Question
 from toolgate.errors import CannotAsk, InvalidRequest
 from toolgate.identity import plain, texts
-from toolgate.spec.effect import CallerKind, SideEffect
+from toolgate.spec.effect import CallerKind, Execution, SideEffect
 from toolgate.spec.tool import ToolSpec
 
 Status = Literal[
@@ -293,6 +293,8 @@ class Call(msgspec.Struct, frozen=True):
     came_as: str = ""
     # Where it may have to wait for a person: what it holds meanwhile.
     hold: Hold | None = None
+    # Of a queued one, by the wall clock: when the call that waits for it is over; 0: none does.
+    parent_ns: int = 0
 
     @property
     def kind(self) -> CallerKind:
@@ -308,6 +310,13 @@ class Call(msgspec.Struct, frozen=True):
     def caller(self) -> Caller:
         """Who calls."""
         return self.grant.caller
+
+    @property
+    def is_handed_on(self) -> bool:
+        """Whether a worker runs it, and whoever called waits for that. Nothing is taken back so."""
+        asked = self.asked
+        is_queued = self.grant.spec.execution is Execution.QUEUED
+        return is_queued and not (asked.delivered or asked.undo_of)
 
     @property
     def capabilities(self) -> Mapping[str, Any]:

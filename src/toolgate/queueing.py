@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolgate import upkeep
 from toolgate.errors import SettingsInvalid, StoreError
 from toolgate.executor.deliveries import Deliveries
-from toolgate.executor.queued import Answers, Queued
+from toolgate.executor.queued import Answers, Place, Queued
 from toolgate.executor.trace.meter import Meter
 from toolgate.executor.trace.trace import Spans
 from toolgate.providers.queue import QueueProvider
@@ -69,21 +69,23 @@ async def queueing(
     carrier = None
     if fleet.url:
         secret = await house_secret(database, "queue")
-        carrier = _carrier(settings, secret, queue, TableShipping(database), answers, outside)
+        shipping = TableShipping(database)
+        carrier = _carrier(settings, secret, queue, shipping, answers, outside, crowd.place)
         stack.push_async_callback(carrier.close)
+    trace = dict[str, str] if spans is None else spans.carried
     link = Queued(
         queue,
         answers,
         expires=fleet.expires,
         place=crowd.place,
         woken=local.woken if carrier is None else carrier.woken,
-        trace=dict if spans is None else spans.carried,
+        trace=trace,
     )
     upkeep.keep_doing(_counting(queue, crowd), stack)
     look = _LOOK if carrier is None else _LOOK_ASIDE
     upkeep.keep_doing(answers.look_for(queue, look), stack)
     dead = TableDead(database, fleet.expires, outbox=bool(settings.events.url))
-    provider = QueueProvider(outside, carrier)
+    provider = QueueProvider(outside, carrier, trace=trace)
     return Queueing(queue, dead, answers, link, local, carrier, provider, [])
 
 
@@ -94,12 +96,13 @@ def _carrier(
     shipping: TableShipping,
     answers: Answers,
     outside: Answers,
+    place: Place,
 ) -> "Carrier":
     try:
         from toolgate.brokers.carrier import Carrier  # noqa: PLC0415  its client is an extra
     except ImportError:
         raise _no_client() from None
-    return Carrier(settings, secret, queue, shipping, answers, outside)
+    return Carrier(settings, secret, queue, shipping, answers, outside, place=place)
 
 
 async def examined(settings: Settings) -> Sequence[str]:

@@ -16,6 +16,8 @@ from tests.mcp.test_tasks import Slow, answer
 from toolgate import Call, tool
 from toolgate.server.mcp import board, post
 from toolgate.server.mcp.task import Task
+from toolgate.settings.fleet import Fleet
+from toolgate.settings.settings import Mcp, Settings
 
 pytestmark = pytest.mark.req("V1", "D2")
 
@@ -72,6 +74,50 @@ async def test_a_task_whose_node_says_nothing_any_more_has_failed_and_says_what_
     slow.go.set()
     assert (await here.over(made))["result"]["structuredContent"] == {"sent": "bob"}
     assert (await there.over(made))["status"] == "completed"
+
+
+async def test_a_task_whose_call_a_worker_has_goes_on_without_its_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The node that made it works at nothing, and falls silent; the other one is the worker."""
+    go, ran = asyncio.Event(), list[str]()
+
+    @tool(effect="irreversible", execution="queued")
+    async def post_it(to: str) -> dict[str, str]:
+        """Post it, slowly."""
+        ran.append(to)
+        await go.wait()
+        return {"posted": to}
+
+    mcp = Mcp(task_after=0.01)
+    settings = Settings(root=tmp_path, mcp=mcp, queue=Fleet(work="never"))
+    works = Settings(root=tmp_path, mcp=mcp, queue=Fleet(work="always"))
+    async with (
+        opened(tmp_path, settings=settings) as here,
+        opened(tmp_path, settings=works) as there,
+    ):
+        for house in (here, there):
+            house.gate.add(post_it)
+        await there.gate.tenancy.refresh()
+        desk = Desk(here)
+        other = Desk(House(there.gate, there.url, here.ann, here.plain, here.other))
+        made = await desk.call("post_it", {"to": "bob"})
+        await until(lambda: ran == ["bob"])
+        # What is on the board by now says which call it is.
+        while "toolgate/callId" not in (await other.get(made))["_meta"]:  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.02)
+        monkeypatch.setattr(board, "GONE_NS", -1)
+        monkeypatch.setattr(board.Board, "_flush", _said_nothing)
+        found = await other.get(made)
+        assert (found["status"], "is gone" in found["statusMessage"]) == ("working", True)
+        go.set()
+        over = await other.over(made)
+        assert over["status"] == "completed"
+        assert over["result"]["structuredContent"] == {"posted": "bob"}
+        assert ran == ["bob"]
+
+
+async def _said_nothing(*_: Any) -> None: ...
 
 
 async def test_what_a_node_did_for_a_task_is_told_by_others_once_it_has_closed(

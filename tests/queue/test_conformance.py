@@ -65,7 +65,7 @@ async def test_the_oldest_is_told_until_it_is_over_and_whether_a_worker_holds_it
     (held,) = await queue.claim(["a"], LONG)
     taken = await queue.depth()
     assert (taken.oldest_ns, taken.unheld_ns) == (first.queued_ns, second.queued_ns)
-    await queue.renew(["a"], -1.0)
+    await queue.renew([held], -1.0)
     lost = await queue.depth()
     assert (lost.taken, lost.unheld_ns) == (1, first.queued_ns), "its worker was not heard of"
     assert [(one.lapsed, one.unheld) for one in (sent, taken, lost)] == [(0, 2), (0, 1), (1, 2)]
@@ -95,7 +95,8 @@ async def test_what_was_never_put_changes_nothing(stand: Stand) -> None:
     )
     assert not await queue.end(ended(stranger))
     await queue.back(stranger, OVER)
-    await queue.renew(nobody, LONG)
+    await queue.renew([stranger], LONG)
+    assert list(await queue.take_sent(10, LONG)) == []
     await stand.shipping.unsent(nobody)
     await stand.shipping.told(nobody)
     assert list(await queue.claim(nobody, LONG)) == []
@@ -150,11 +151,26 @@ async def test_a_lease_that_ran_out_is_swept_and_a_renewed_one_is_not(stand: Sta
     queue = stand.queue
     await queue.put(item("a"))
     await queue.put(item("b"))
-    assert names(await queue.take(2, OVER)) == ["a", "b"]
-    await queue.renew(["b"], LONG)
+    first, second = await queue.take(2, OVER)
+    assert names([first, second]) == ["a", "b"]
+    await queue.renew([second], LONG)
     assert await queue.sweep() == 1
     (found,) = await queue.take(10, LONG)
     assert (found.call_id, found.fence, found.attempts) == ("a", 2, 2)
+
+
+async def test_who_has_lost_a_call_does_not_renew_it_for_who_has_it_now(stand: Stand) -> None:
+    """It stood still past its lease: its successor died meanwhile, and must be missed in time."""
+    queue = stand.queue
+    await queue.put(item("a"))
+    (first,) = await queue.take(1, OVER)
+    assert await queue.sweep() == 1
+    (second,) = await stand.others[0].take(1, OVER)
+    await queue.renew([first], LONG)
+    assert await queue.sweep() == 1
+    (third,) = await queue.take(1, OVER)
+    await queue.renew([first, second, third], LONG)
+    assert await queue.sweep() == 0, "its own word counts"
 
 
 async def test_what_is_put_back_waits_as_long_as_it_should(stand: Stand) -> None:

@@ -121,7 +121,10 @@ async def test_nothing_that_is_asked_all_the_time_looks_at_what_is_over(yard: Ya
         assert len(await queue.take(2, LONG)) == 2
         held = await queue.claim([f"a{number}" for number in range(4)], LONG)
         assert await queue.end(ended(held[0], why="broken"))
-        await queue.renew([held[1].call_id], LONG)
+        await queue.renew([held[1]], LONG)
+        await queue.put(item("b0", "t2"))
+        assert len(await shipping.send(9, window=9, again=LONG)) > 1
+        assert len(await queue.take_sent(2, LONG)) == 2
         await queue.sweep()
         await queue.waiting()
         await queue.depth()

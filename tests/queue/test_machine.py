@@ -136,13 +136,20 @@ class Calls(RuleBasedStateMachine):
         found = self.both(self.stand.queue.claim(names, lease), self.twin.queue.claim(names, lease))
         self.receive(found, lease)
 
+    @rule(most=st.integers(1, 5), lease=seconds)
+    def take_sent(self, most: int, lease: float) -> None:
+        real, model = self.stand.queue, self.twin.queue
+        self.receive(self.both(real.take_sent(most, lease), model.take_sent(most, lease)), lease)
+
+    @precondition(lambda self: self.given)
     @rule(which=some_of, lease=seconds)
     def renew(self, which: list[int], lease: float) -> None:
-        names = self.some_names(which)
-        self.both(self.stand.queue.renew(names, lease), self.twin.queue.renew(names, lease))
-        for name in names:
-            if name in self.held:
-                self.held[name] = (self.held[name][0], self.now + round(lease * SECOND))
+        """Of those that were ever given, the last and the lost."""
+        some = [self.given[-1 - one % len(self.given)] for one in which]
+        self.both(self.stand.queue.renew(some, lease), self.twin.queue.renew(some, lease))
+        for one in some:
+            if self.held.get(one.call_id, (0, 0))[0] == one.fence:
+                self.held[one.call_id] = (one.fence, self.now + round(lease * SECOND))
 
     @precondition(lambda self: self.given)
     @rule(which=st.lists(places, min_size=1, max_size=3), dies=st.booleans())

@@ -76,7 +76,7 @@ async def test_what_waits_and_what_no_worker_holds_is_told(tmp_path: Path) -> No
         assert min(found["oldest_seconds"], found["unheld_seconds"]) > 0
         depth = await gate.queue.calls.depth()
         assert depth.oldest_ns < depth.unheld_ns
-        await gate.queue.calls.renew([held.call_id], -1.0)
+        await gate.queue.calls.renew([held], -1.0)
         lost = await numbers(gate)
         assert (lost["unheld_calls"], lost['calls{state="taken"}']) == (3, 1)
 

@@ -97,9 +97,23 @@ async def test_headers_that_hold_nothing_are_no_signature(
         assert whys[5].startswith("its signature is not one of a producer")
         # Each with its own reason, and its place.
         for offset in range(6):
-            assert f"the message {yard.requests}/0/{offset} is dead: " in caplog.text
+            assert f"the message {yard.requests}/0/{offset}@" in caplog.text
         assert "it is empty" in caplog.text
         assert yard.marks() == {f"p{number}": 1 for number in range(6)}
+
+
+async def test_what_lies_where_something_dead_lay_before_is_told_of_too(yard: Yard) -> None:
+    """A topic that is made anew counts from its beginning."""
+    async with Wire(yard) as wire:
+        for content in (b"{first", b""):
+            async with yard.gate():
+                await wire.send(yard.requests, content, partition=0)
+                assert len(await letters(wire, yard, 1)) == 1
+            await wire.unmake(yard.requests)
+    async with yard.gate() as gate:
+        dead = await gate.queue.dead.page("")
+    assert {one.call_id.partition("@")[0] for one in dead} == {f"{yard.requests}/0/0"}
+    assert len(dead) == 2
 
 
 async def test_numbers_that_no_store_can_hold_are_dead(yard: Yard) -> None:

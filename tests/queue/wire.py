@@ -69,6 +69,16 @@ class Wire:
         await admin.create_topics([NewTopic(topic, 4, 1, topic_configs=wanted)])
         await admin.close()
 
+    async def unmake(self, topic: str) -> None:
+        """It is gone, with all that was in it."""
+        admin = AIOKafkaAdminClient(bootstrap_servers=self._address)
+        await admin.start()
+        await admin.delete_topics([topic])
+        async with asyncio.timeout(30):
+            while topic in await admin.list_topics():  # noqa: ASYNC110  the broker tells nobody
+                await asyncio.sleep(0.1)
+        await admin.close()
+
     async def listen(self, topic: str) -> AIOKafkaConsumer:
         """From its beginning, whenever it was that somebody wrote."""
         if topic not in self._consumers:
@@ -122,5 +132,5 @@ class Wire:
             "toolgate-signature": signature(secret.encode(), at, value).encode(),
         }
         key = orjson.loads(value)["id"].encode() if more.get("key") else None
-        given = list(headers.items())
+        given = [*headers.items(), *more.get("headers", ())]
         await self._producer.send_and_wait(topic, value, key=key, headers=given, partition=place)

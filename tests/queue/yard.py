@@ -45,6 +45,12 @@ async def mark(text: str, account: str = "") -> dict:
     return {{"marked": text}}
 
 
+async def slow(text: str, account: str = "") -> dict:
+    await asyncio.sleep(0.2)
+    leave(text)
+    return {{"marked": text}}
+
+
 async def refuse(text: str, account: str = "") -> dict:
     leave(text)
     raise ToolError("The far side says no.")
@@ -77,6 +83,7 @@ TOOLS = "tools:\n" + "".join(
         _tool("post", "mark", "irreversible", "    order_by: account\n"),
         _tool("held", "held", "idempotent"),
         _tool("watch", "held", "pure"),
+        _tool("slow", "slow", "pure"),
         _tool("refuse", "refuse", "irreversible"),
     )
 )

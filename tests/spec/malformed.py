@@ -108,6 +108,7 @@ WRONG: Mapping[str, Drawn] = {
     "resource": st.one_of(NUMBERS, WORDS, st.booleans(), st.none(), LISTS, OBJECTS),
     "execution": NOT_A_TEXT | WORDS,
     "order_by": NOT_A_TEXT,
+    "queue_expires": NOT_A_NUMBER | st.just(2_592_001),
 }
 
 UNKNOWN: Drawn = st.one_of(

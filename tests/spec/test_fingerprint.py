@@ -107,7 +107,7 @@ def test_any_other_change_changes_the_fingerprint(field: str) -> None:
 @pytest.mark.req("C1")
 def test_every_field_but_two_is_part_of_the_fingerprint() -> None:
     # The effect, the confirmation and the resource come with fields that they depend on.
-    together = {"effect", "requires_confirmation", "resource", "order_by"}
+    together = {"effect", "requires_confirmation", "resource", "order_by", "queue_expires"}
     assert set(ToolSpec.__struct_fields__) == set(CHANGES) | together | {"enabled", "origin"}
     plain = {"name": "a", "provider": "http"}
     one = read_tool(plain, origin=HERE).fingerprint
@@ -140,8 +140,10 @@ def test_a_field_that_older_versions_do_not_know_counts_only_where_it_is_set() -
     schema = {"type": "object", "properties": {"account": {"type": "string"}}}
     plain = {"name": "a", "provider": "http", "input_schema": schema}
     one = read_tool(plain, origin=HERE)
-    older = definition(one, but=("enabled", "origin", "execution", "order_by"))
+    older = definition(one, but=("enabled", "origin", "execution", "order_by", "queue_expires"))
     assert one.fingerprint == sha256(canonical(older))
     queued = read_tool(plain | {"execution": "queued"}, origin=HERE).fingerprint
     ordered = plain | {"execution": "queued", "order_by": "account"}
-    assert len({one.fingerprint, queued, read_tool(ordered, origin=HERE).fingerprint}) == 3
+    brief = plain | {"execution": "queued", "queue_expires": 60}
+    more = {read_tool(other, origin=HERE).fingerprint for other in (ordered, brief)}
+    assert len({one.fingerprint, queued, *more}) == 4

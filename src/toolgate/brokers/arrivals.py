@@ -8,20 +8,21 @@
 import asyncio
 import contextlib
 import logging
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.errors import KafkaError
 
 from toolgate import clock
+from toolgate.brokers.backlog import Backlog, Noted
 from toolgate.brokers.cluster import started
 from toolgate.brokers.foreign import adopted, call_id
 from toolgate.brokers.reader import Reader, Unread
 from toolgate.brokers.seal import Seal
 from toolgate.errors import StoreError
+from toolgate.executor.queued import Place, any_place
 from toolgate.queue.message import UnreadableError
 from toolgate.queue.queue import Item, Queue, Taken
 from toolgate.queue.shipping import Poison, Shipping
@@ -38,6 +39,8 @@ _HEARTBEAT_MS = 1_000
 POLL_INTERVAL_MS = 60_000
 # What was claimed is said so often; what is brought twice until then is known by its row.
 _COMMIT_NS = 250_000_000
+# Who has waited behind others gets a turn so often.
+_TURN_NS = 250_000_000
 _COMMIT_SECONDS = 1.0
 _CLOSE_SECONDS = 5.0
 # Of so many dead messages of one look each is told with its reason.
@@ -54,16 +57,23 @@ class KafkaArrivals(ConsumerRebalanceListener):
         queue: Queue,
         shipping: Shipping,
         seal: Seal,
+        *,
+        place: Place = any_place,
+        woken: Callable[[], object] = lambda: None,
     ) -> None:
+        """`place`: whether a tenant has one more in the queue. `woken`: there is more to send."""
         self._connection = connection
         self._fleet = fleet
         self._queue = queue
         self._shipping = shipping
         self._seal = seal
-        # What was fetched and not looked at; beyond this, partitions are paused.
-        self._found: deque[Any] = deque()
-        self._most = max(2 * fleet.concurrency, 64)
-        self._done: dict[Any, int] = {}
+        self._place = place
+        self._woken = woken
+        # Where it has no room, partitions are paused.
+        self._found = Backlog(max(2 * fleet.concurrency, 64))
+        # Whoever looks at messages has them to itself: of one order they get rows as they came.
+        self._looking = asyncio.Lock()
+        self._turned_ns = 0
         self._news = asyncio.Event()
         self._consumer: AIOKafkaConsumer | None = None
         self._reader: Reader | None = None
@@ -93,8 +103,9 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 self.problem = f"calls are not brought ({type(error).__name__})"
                 _log.warning("%s; the brokers are asked again", self.problem)
             finally:
-                self._found.clear()
                 await self._left(consumer)
+                # Only then: what is here is not done with.
+                self._found.clear()
                 self._consumer = self._reader = None
             await asyncio.sleep(_AGAIN)
 
@@ -110,23 +121,36 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 async with asyncio.timeout(_WAIT):
                     await self._news.wait()
             return []
-        batch = [self._found.popleft() for _ in range(min(room, len(self._found)))]
+        if len(self._found) > room and (turns := await self._turns(room, lease)):
+            return turns
         taken: list[Taken] = []
-        try:
-            await self._claim(batch, lease, taken)
-        except BaseException as error:
-            # Still to be claimed, also where others have been given them by now: what lies behind
-            # them is claimed here, and what is committed for that speaks for them, too.
-            had = {one.call_id for one in taken}
-            left = [one for one in batch if _name(one) not in had]
-            self._found.extendleft(reversed(left))
-            if not taken or not isinstance(error, Exception):
-                raise
-            _log.warning("%d messages are looked at again (%s)", len(left), type(error).__name__)
-            return taken
-        for one in batch:
-            self._done[_place(one)] = one.offset + 1
+        async with self._looking:
+            batch = self._found.take(room)
+            try:
+                await self._claim(batch, lease, taken)
+            except BaseException as error:
+                # Still to be claimed, also where others have been given them by now: what lies
+                # behind them is claimed here, and what is committed for that speaks for them, too.
+                had = {one.call_id for one in taken}
+                left = [one for one in batch if _name(one) not in had]
+                self._found.put_back(left)
+                if not taken or not isinstance(error, Exception):
+                    raise
+                told = type(error).__name__
+                _log.warning("%d messages are looked at again (%s)", len(left), told)
+                return taken
+            self._found.passed(batch)
         return taken
+
+    async def _turns(self, room: int, lease: float) -> Sequence[Taken]:
+        """Where more waits than there is room for: now and then of each tenant in turn, whatever
+        lies first. Its messages find it taken.
+        """
+        now = clock.monotonic_ns()
+        if now - self._turned_ns < _TURN_NS:
+            return []
+        self._turned_ns = now
+        return await self._queue.take_sent(room, lease)
 
     async def on_partitions_revoked(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, revoked: Iterable[Any]
@@ -135,8 +159,7 @@ class KafkaArrivals(ConsumerRebalanceListener):
         same, by whoever comes first: to drop it is to lose what comes in while they change hands.
         """
         await self._commit(set(revoked))
-        for place in revoked:
-            self._done.pop(place, None)
+        self._found.forget(revoked)
         if self._reader is not None:
             self._reader.forget(revoked)
 
@@ -147,19 +170,67 @@ class KafkaArrivals(ConsumerRebalanceListener):
 
     async def _poll(self, consumer: AIOKafkaConsumer, reader: Reader) -> None:
         while True:
-            full = len(self._found) >= self._most
-            if full:
+            if not self._found.room:
+                with contextlib.suppress(StoreError):
+                    await self._ahead()
+            room = self._found.room
+            if not room:
                 consumer.pause(*consumer.assignment())
             elif consumer.paused():
                 consumer.resume(*consumer.paused())
-            room = max(self._most - len(self._found), 1)
             # With no room it only says that somebody is there.
-            read = await reader.read(timeout_ms=20 if full else _POLL_MS, most=room)
-            self._found.extend(read)
+            read = await reader.read(timeout_ms=_POLL_MS if room else 20, most=max(room, 1))
+            self._found.add(read)
             if self._found:
                 self._news.set()
             if clock.monotonic_ns() - self._committed_ns > _COMMIT_NS:
                 await self._commit(consumer.assignment())
+
+    async def _ahead(self) -> None:
+        """Look at what waits for a place, so that nothing waits behind it: of our own calls the
+        names are kept, and what others have sent goes into the queue, as long as it may.
+        """
+        if self._looking.locked():
+            return
+        async with self._looking:
+            whole, poison = self._found.whole, list[Poison]()
+            noted, theirs = self._sorted(whole, poison)
+            found = await self._foreign(theirs, poison)
+            with contextlib.ExitStack() as places:
+                fit: dict[str, tuple[Any, Item]] = {}
+                full: set[str] = set()
+                for name, (one, item) in found.items():
+                    # Behind one of its tenant that has to wait, none of it goes on.
+                    if item.tenant in full or not places.enter_context(self._place(item.tenant)):
+                        full.add(item.tenant)
+                    else:
+                        fit[name] = (one, item)
+                await self._adopted(fit, poison)
+            await self._bury(poison)
+            waits = {name for name in found if name not in fit}
+            left = [one for name in waits for one in theirs[name]]
+            left.sort(key=whole.index)
+            self._found.sorted(noted, left)
+            here = {id(one) for one in left}
+            self._found.passed(one for one in whole if id(one) not in here)
+        self._woken()
+
+    def _sorted(
+        self, whole: Sequence[Any], poison: list[Poison]
+    ) -> tuple[Sequence[Noted], Mapping[str, Sequence[Any]]]:
+        """Our own, and what others have sent, by name."""
+        noted: list[Noted] = []
+        theirs: dict[str, list[Any]] = {}
+        for one in whole:
+            try:
+                name = _named(one)
+                if self._seal.is_ours(one.headers, one.value):
+                    noted.append(Noted(one.topic, one.partition, one.offset, name))
+                else:
+                    theirs.setdefault(name, []).append(one)
+            except Exception as error:  # noqa: BLE001  one message's trouble is not that of the others
+                poison.append(_poison(one, error))
+        return noted, theirs
 
     async def _claim(self, batch: Sequence[Any], lease: float, taken: list[Taken]) -> None:
         """What is claimed is in `taken` at once: it runs, whatever becomes of the rest."""
@@ -172,16 +243,24 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 poison.append(_poison(one, error))
         taken += await self._queue.claim(list(brought), lease)
         had = {one.call_id for one in taken}
-        left = {name: found for name, found in brought.items() if name not in had}
+        left = {
+            name: found
+            for name, found in brought.items()
+            if name not in had and not isinstance(found[0], Noted)
+        }
         items = await self._adopted(await self._foreign(left, poison), poison)
         if items:
             taken += await self._queue.claim([item.call_id for item in items], lease)
-        if poison:
-            await self._shipping.bury(poison)
-            for one in poison[:_MOST_TOLD]:
-                _log.error("the message %s is dead: %s", one.place, one.why)
-            if len(poison) > _MOST_TOLD:
-                _log.error("so are %d more", len(poison) - _MOST_TOLD)
+        await self._bury(poison)
+
+    async def _bury(self, poison: Sequence[Poison]) -> None:
+        if not poison:
+            return
+        await self._shipping.bury(poison)
+        for one in poison[:_MOST_TOLD]:
+            _log.error("the message %s is dead: %s", one.place, one.why)
+        if len(poison) > _MOST_TOLD:
+            _log.error("so are %d more", len(poison) - _MOST_TOLD)
 
     async def _foreign(
         self, left: Mapping[str, Sequence[Any]], poison: list[Poison]
@@ -231,20 +310,16 @@ class KafkaArrivals(ConsumerRebalanceListener):
     async def _commit(self, places: Iterable[Any]) -> None:
         self._committed_ns = clock.monotonic_ns()
         here = self._assigned()
-        due = {
-            place: self._done[place] for place in places if place in self._done and place in here
-        }
+        due = self._found.due(place for place in places if place in here)
         if not due or self._consumer is None:
             return
         try:
-            await self._consumer.commit(due)
+            await self._consumer.commit(dict(due))
         except (KafkaError, OSError, TimeoutError) as error:
             # They are brought again, and known by their rows.
             _log.info("what was claimed is brought again (%s)", type(error).__name__)
             return
-        for place, offset in due.items():
-            if self._done.get(place) == offset:
-                del self._done[place]
+        self._found.said(due)
 
     def _assigned(self) -> set[Any]:
         return set() if self._consumer is None else set(self._consumer.assignment())
@@ -259,11 +334,9 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 await consumer.stop()
 
 
-def _place(one: Any) -> Any:
-    return TopicPartition(one.topic, one.partition)
-
-
 def _named(one: Any) -> str:
+    if isinstance(one, Noted):
+        return one.name
     if isinstance(one, Unread):
         raise UnreadableError(one.why)
     return call_id(one.value)
@@ -279,6 +352,9 @@ def _name(one: Any) -> str:
 
 def _poison(one: Any, error: Exception) -> Poison:
     where = f"{one.topic}/{one.partition}/{one.offset}"
+    if not isinstance(one, Unread):
+        # A topic that is made anew counts from its beginning.
+        where = f"{where}@{one.timestamp}"
     # What is no reason of ours may hold a part of the message.
     why = str(error) if isinstance(error, UnreadableError) else type(error).__name__
     return Poison(place=where, content=one.value or b"", why=f"it cannot be read: {why}")

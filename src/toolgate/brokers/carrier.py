@@ -15,12 +15,11 @@ from toolgate.brokers.results import Results
 from toolgate.brokers.seal import AT, PRODUCER, SIGNATURE, Seal, Signer
 from toolgate.brokers.teller import Teller
 from toolgate.brokers.topics import UnreachableError, check
-from toolgate.call import Call
 from toolgate.clock import unix_ns
 from toolgate.errors import SettingsInvalid
-from toolgate.executor.queued import Answers
+from toolgate.executor.queued import Answers, Place, any_place
 from toolgate.net.signature import signature, signing_secret
-from toolgate.queue.message import VERSION
+from toolgate.queue.message import VERSION, Request, written
 from toolgate.queue.queue import Queue
 from toolgate.queue.shipping import Shipping
 from toolgate.settings.settings import Settings
@@ -44,8 +43,12 @@ class Carrier:
         shipping: Shipping,
         answers: Answers,
         outside: Answers,
+        *,
+        place: Place = any_place,
     ) -> None:
+        """`place`: whether a tenant has one more in the queue."""
         fleet = settings.queue
+        self._place = place
         self._fleet = fleet
         self._connection = connection(settings)
         self._signers = _signers(settings)
@@ -113,7 +116,13 @@ class Carrier:
     def arrivals(self) -> KafkaArrivals:
         """Calls for a worker, from now on."""
         self._arrivals = KafkaArrivals(
-            self._connection, self._fleet, self._queue, self._shipping, self._seal
+            self._connection,
+            self._fleet,
+            self._queue,
+            self._shipping,
+            self._seal,
+            place=self._place,
+            woken=self.publisher.woken,
         )
         self._keep("arrivals", self._arrivals.run)
         return self._arrivals
@@ -150,9 +159,13 @@ class Carrier:
             return False
         return await self._line.ready()
 
-    async def hand_over(self, topic: str, call: Call, message: bytes, to: str) -> bool:
+    async def hand_over(self, topic: str, request: Request, to: str) -> bool:
         """Whether it has arrived at the broker. It is signed for whom it is meant for."""
-        headers: list[tuple[str, bytes]] = [("toolgate-version", str(VERSION).encode())]
+        message = written(request)
+        headers: list[tuple[str, bytes]] = [
+            ("toolgate-version", str(VERSION).encode()),
+            *((name, value.encode()) for name, value in request.trace.items()),
+        ]
         if to:
             at = str(unix_ns() // 1_000_000_000)
             signed = signature(self._signers[to].secret, at, message)
@@ -161,10 +174,10 @@ class Carrier:
                 (AT, at.encode()),
                 (SIGNATURE, signed.encode()),
             ]
-        self._handed[call.id] = (call.caller.tenant, to)
+        self._handed[request.id] = (request.caller.tenant, to)
         # It is tried once more.
-        self._overdue.pop(call.id, None)
-        record = Record(topic, call.id.encode(), message, tuple(headers))
+        self._overdue.pop(request.id, None)
+        record = Record(topic, request.id.encode(), message, tuple(headers))
         return (await self._line.send([record]))[0] is Fate.ARRIVED
 
     def forget(self, call_id: str, *, answered: bool) -> None:

@@ -53,7 +53,7 @@ def adopted(value: bytes, headers: Headers, seal: Seal, *, expires: float) -> It
     if len(request.tool) > _MOST_NAME:
         raise UnreadableError(f"its tool has a name of more than {_MOST_NAME} characters")
     latest_ms = clock.unix_ns() // _MS + round(expires * 1_000)
-    expires_ms = min(request.expires_ms or latest_ms, latest_ms)
+    expires_ms = min(request.expires_ms or latest_ms, request.until_ms or latest_ms, latest_ms)
     order = f"{caller.tenant}/sent/{request.order[:_MOST_ORDER]}" if request.order else ""
     ours = msgspec.structs.replace(
         request,
@@ -65,7 +65,7 @@ def adopted(value: bytes, headers: Headers, seal: Seal, *, expires: float) -> It
         counted=False,
         order=order,
         expires_ms=expires_ms,
-        trace=carried(request.trace),
+        trace=carried(request.trace or _trace(headers)),
     )
     try:
         message = written(ours)
@@ -82,3 +82,8 @@ def adopted(value: bytes, headers: Headers, seal: Seal, *, expires: float) -> It
         message=message,
         expires_ns=expires_ms * _MS,
     )
+
+
+def _trace(headers: Headers) -> dict[str, str]:
+    """As others carry it: beside the message, in the words of any HTTP request."""
+    return {name: (value or b"").decode("latin-1") for name, value in headers}

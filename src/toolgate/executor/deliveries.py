@@ -11,6 +11,7 @@ from toolgate.call import Output
 from toolgate.errors import OutOfTime
 from toolgate.executor.aftercare.probing import Perform
 from toolgate.executor.recording.replay import replayed
+from toolgate.executor.resilience.deadline import NEVER, within
 from toolgate.executor.trace.trace import Spans
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal
@@ -19,6 +20,8 @@ from toolgate.queue.message import Request
 from toolgate.spec.effect import Effect
 from toolgate.spec.redactor import Redactor
 from toolgate.spec.tool import ToolSpec
+
+_MS = 1_000_000
 
 
 class Deliveries:
@@ -41,7 +44,8 @@ class Deliveries:
     async def run(self, request: Request) -> Output:
         """Under its own id: decided anew, and once by the ledger."""
         spans = self._spans
-        with nullcontext() if spans is None else spans.continued(request.trace):
+        traced = nullcontext() if spans is None else spans.continued(request.trace)
+        with traced, within(_until_ns(request)):
             output = await self._perform(
                 request.tool,
                 request.args,
@@ -88,3 +92,10 @@ class Deliveries:
             # Whoever had it has not been heard of: whether they came to an end is not known.
             found = msgspec.structs.replace(found, state=State.UNKNOWN)
         return replayed(found)
+
+
+def _until_ns(request: Request) -> int:
+    """On this process's own clock: until when somebody waits for it."""
+    if not request.until_ms:
+        return NEVER
+    return clock.monotonic_ns() + request.until_ms * _MS - clock.unix_ns()

@@ -33,7 +33,7 @@ from toolgate.executor.recording.record import Record
 from toolgate.executor.recording.remember import Remember
 from toolgate.executor.resilience.breaking import Breaking
 from toolgate.executor.resilience.bulkhead import Bulkhead
-from toolgate.executor.resilience.deadline import Deadline, latest_ns
+from toolgate.executor.resilience.deadline import NEVER, Deadline, latest_ns
 from toolgate.executor.resilience.retry import Retry
 from toolgate.executor.trace.trace import Provided, Trace
 from toolgate.executor.trace.watch import Watch
@@ -66,7 +66,7 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
     waiting: int = 1_000,
     watch: Watch | None = None,
     limits: tuple[Extension, ...] = (),
-    queue: tuple[Extension, ...] = (),
+    queue: queued.Queued | None = None,
     guarded: bool = False,
     patience: Mapping[str, Patience] = MappingProxyType({}),
 ) -> tuple[Extension, ...]:
@@ -78,14 +78,17 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
     """
     recorded, watch = set[str](), watch or Watch()
     supersede = people.supersede(journal)
+    asking = people.ask(redactor, recorded)
     return (
         # around all others: what any of them refuses is counted, and on record
         Trace(watch.meter, journal, recorded),
         Deadline(),  # first, so that nothing inside can wait for ever
         Validate(),  # before anything reads the arguments, and before anyone is asked
         *limits,  # what is too much is refused before anyone is asked, and what it costs is held
-        *queue,  # behind the rate, which counts what comes; what follows is for whoever runs it
-        *people.ask(redactor, recorded),  # a person agrees to arguments that are known to be valid
+        # behind the rate, which counts what comes; what follows is for whoever runs it. Who can be
+        # asked is here: a person agrees before it is queued, and what they said holds where it runs
+        *(() if queue is None else (queue.behind(*asking, supersede),)),
+        *asking,  # a person agrees to arguments that are known to be valid
         supersede,  # behind every wait for a person, and before the effect
         *people.outlet(),  # no effect whose event could not be kept
         # before the next decision is made, which may look back at this call
@@ -167,14 +170,17 @@ class Executor:
         """Run a granted call. A refusal is raised; what waits and what failed is an Output."""
         started_ns = clock.unix_ns()
         seconds = grant.spec.timeout or self._timeout
+        began_ns, latest, parent_ns = clock.monotonic_ns(), latest_ns(), 0
         if grant.spec.execution is Execution.QUEUED and not asked.delivered:
             # How long its tool takes is the worker's business; this is how long it is waited for.
             seconds = queued.patience(asked.wait_s, seconds)
+            if latest < NEVER and asked.wait_s != 0:
+                # Nobody wants it any more once the call around it is over.
+                parent_ns = started_ns + latest - began_ns
         elif asked.wait_s and grant.needs_a_person:
             # A person's time is not the tool's: the link that waits sees to that.
             seconds += asked.wait_s
-        began_ns = clock.monotonic_ns()
-        until_ns = min(began_ns + int(seconds * 1e9), latest_ns())
+        until_ns = min(began_ns + int(seconds * 1e9), latest)
         call = Call(
             asked.delivered or new_call_id(started_ns),
             grant,
@@ -184,6 +190,7 @@ class Executor:
             until_ns,
             asked,
             began_ns=began_ns,
+            parent_ns=parent_ns,
         )
         try:
             output = await self._chain(call)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Generator, Mapping
-from typing import Any
+from typing import Any, Self
 
 from toolgate import clock
 from toolgate.call import Call, Failure, Output
@@ -21,6 +21,7 @@ _log = logging.getLogger("toolgate.queue")
 # What it takes to be put into the queue, beside the time that it is waited for.
 _MARGIN = 5.0
 _MARGIN_NS = 5_000_000_000
+_LAST_NS = 200_000_000
 _AT_ONCE = 500
 _AGAIN = 1.0
 Place = Callable[[str], contextlib.AbstractContextManager[bool]]
@@ -89,7 +90,8 @@ class Answers:
 
 
 @contextlib.contextmanager
-def _any_place(_tenant: str) -> Generator[bool]:
+def any_place(_tenant: str) -> Generator[bool]:
+    """Where nobody counts."""
     yield True
 
 
@@ -104,7 +106,7 @@ class Queued(Extension):
         answers: Answers,
         *,
         expires: float,
-        place: Place = _any_place,
+        place: Place = any_place,
         woken: Callable[[], object] = lambda: None,
         trace: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
@@ -117,10 +119,18 @@ class Queued(Extension):
         self._place = place
         self._woken = woken
         self._trace = trace
+        self._first: tuple[Extension, ...] = ()
+
+    def behind(self, *links: Extension) -> Self:
+        """A call that is queued passes these first: what they need stays where it came in."""
+        self._first = links
+        return self
 
     def link(self, inner: Handler) -> Handler:
         """What takes a call back is not put behind others."""
         handed, is_queued = self._handed, Execution.QUEUED
+        for one in self._first[::-1]:
+            handed = one.link(handed)
 
         # Not a coroutine of its own: a call that is not queued does not pay for one.
         def run(call: Call) -> Coroutine[Any, Any, Output]:
@@ -148,15 +158,19 @@ class Queued(Extension):
             self._woken()
             if call.asked.line is not None:
                 call.asked.line.queued(call.id)
-            left = (call.until_ns - clock.monotonic_ns() - _MARGIN_NS) / 1e9
-            if left > 0:
+            left_ns = _left_ns(call)
+            if left_ns > 0:
                 # A wait that ends does not take the answer with it.
-                await asyncio.wait((answer,), timeout=left)
+                await asyncio.wait((answer,), timeout=left_ns / 1e9)
             is_told = answer.done() and not answer.cancelled()
             return answer.result() if is_told else still_queued(call)
 
     def _item(self, call: Call) -> Item:
-        expires_ns = call.started_ns + self._expires_ns
+        own = call.spec.queue_expires
+        expires_ns = self._expires_ns if own is None else min(round(own * 1e9), self._expires_ns)
+        expires_ns += call.started_ns
+        if call.parent_ns:
+            expires_ns = min(expires_ns, call.parent_ns)
         return Item(
             call_id=call.id,
             tenant=call.caller.tenant,
@@ -183,6 +197,16 @@ class Queued(Extension):
             if found is None:
                 raise
         return None
+
+
+def _left_ns(call: Call) -> int:
+    """For how long it is still waited for."""
+    left_ns = call.until_ns - clock.monotonic_ns()
+    if not call.parent_ns or call.parent_ns > call.started_ns + call.until_ns - call.began_ns:
+        return left_ns - _MARGIN_NS
+    # The call around it is over first, and has to be told by then.
+    wait_s, left_ns = call.asked.wait_s, left_ns - _LAST_NS
+    return left_ns if wait_s is None else min(left_ns, round(wait_s * 1e9))
 
 
 def still_queued(call: Call) -> Output:

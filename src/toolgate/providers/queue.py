@@ -1,6 +1,6 @@
 """Tools that another system runs: a call goes to its topic, and its answer comes with results."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -9,8 +9,7 @@ from toolgate import clock
 from toolgate.call import Call, Output
 from toolgate.errors import ExecutionFailed, ProviderUnavailable, ToolError
 from toolgate.executor.queued import Answers
-from toolgate.queue.message import request_of
-from toolgate.queue.message import written as as_written
+from toolgate.queue.message import Request, request_of
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
 
@@ -40,7 +39,7 @@ class Outlet(Protocol):
         """Whether an answer would be heard."""
         ...
 
-    async def hand_over(self, topic: str, call: Call, message: bytes, to: str) -> bool:
+    async def hand_over(self, topic: str, request: Request, to: str) -> bool:
         """Whether it has arrived at the broker; `to` may answer it, or who knows its tenant."""
         ...
 
@@ -52,9 +51,17 @@ class Outlet(Protocol):
 class QueueProvider:
     """A call that is handed over is waited for; nobody takes it back."""
 
-    def __init__(self, answers: Answers, outlet: Outlet | None) -> None:
+    def __init__(
+        self,
+        answers: Answers,
+        outlet: Outlet | None,
+        *,
+        trace: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """`trace`: the headers of the current one."""
         self._answers = answers
         self._outlet = outlet
+        self._trace = trace
 
     def unusable(self, spec: ToolSpec) -> str | None:
         """Without a broker, or a topic."""
@@ -80,13 +87,14 @@ class QueueProvider:
             )
         config = spec.config.value()
         left_ns = call.until_ns - clock.monotonic_ns()
-        request = request_of(call, expires_ns=clock.unix_ns() + left_ns, trace={})
+        expires_ns = clock.unix_ns() + left_ns
+        request = request_of(call, expires_ns=expires_ns, trace=self._trace())
         # What it can tell two attempts of one call by.
         request = msgspec.structs.replace(request, key=call.downstream_key or "", order="")
         to = cast("str", config.get("producer", ""))
         with self._answers.expected(call.id) as answer:
             try:
-                if not await outlet.hand_over(config["topic"], call, as_written(request), to):
+                if not await outlet.hand_over(config["topic"], request, to):
                     raise ExecutionFailed(
                         f"The broker did not say that it has the call of {spec.name!r}. "
                         f"{_advice(spec)}"

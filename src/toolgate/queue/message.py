@@ -59,6 +59,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     order: str = ""
     queued_ms: Moment = 0
     expires_ms: Moment = 0
+    # When whoever waits for it is over: it does not run on after that. 0: as long as its tool may.
+    until_ms: Moment = 0
     # The trace that it belongs to, by the names of its headers.
     trace: dict[str, str] = {}
 
@@ -139,6 +141,7 @@ def request_of(call: Call, *, expires_ns: int, trace: Mapping[str, str]) -> Requ
         order=order_of(call),
         queued_ms=call.started_ns // _MS,
         expires_ms=expires_ns // _MS,
+        until_ms=call.parent_ns // _MS,
         trace=carried(trace),
     )
 

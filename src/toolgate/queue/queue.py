@@ -140,7 +140,11 @@ class Queue(Protocol):
         """Own those of them that nobody has: what a broker brought."""
         ...
 
-    async def renew(self, call_ids: Collection[str], lease: float) -> None:
+    async def take_sent(self, most: int, lease: float) -> Sequence[Taken]:
+        """Own some that a broker has, as `take` does; none where they are all of one tenant."""
+        ...
+
+    async def renew(self, taken: Collection[Taken], lease: float) -> None:
         """They are still being worked at here."""
         ...
 

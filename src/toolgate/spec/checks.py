@@ -146,13 +146,14 @@ def _downstream_key(spec: ToolSpec, effect: str) -> Iterator[Contradiction]:
 
 def _queued(spec: ToolSpec) -> Iterator[Contradiction]:
     if spec.execution is not Execution.QUEUED:
-        if spec.order_by:
-            yield Contradiction(
-                "order_by",
-                f"is given, but execution is {spec.execution}",
-                "Write execution: queued, or leave order_by out.",
-                others=("execution",),
-            )
+        for field in ("order_by", "queue_expires"):
+            if getattr(spec, field):
+                yield Contradiction(
+                    field,
+                    f"is given, but execution is {spec.execution}",
+                    f"Write execution: queued, or leave {field} out.",
+                    others=("execution",),
+                )
         return
     known = argument_names(spec.input_schema)
     if spec.order_by and known is not None and spec.order_by not in known:

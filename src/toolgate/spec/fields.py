@@ -348,6 +348,12 @@ FIELDS: Mapping[str, Field] = {
         "order_by: account",
         "Of a queued tool, the argument whose equal values run one after the other.",
     ),
+    "queue_expires": Field(
+        number(0.1, 2_592_000),
+        "queue_expires: 60",
+        "Of a queued tool, the seconds that a call may wait to be run, where that is less than "
+        "`[queue] expires`.",
+    ),
     "retry": Field(
         retry, "retry: {attempts: 3, base_delay: 0.2}", "How often a repeatable tool is tried."
     ),

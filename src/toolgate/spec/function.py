@@ -56,6 +56,7 @@ class ToolFields(TypedDict, total=False):
     resource: str | dict[str, str]
     execution: Literal["inline", "queued"]
     order_by: str
+    queue_expires: float
 
 
 @overload

@@ -24,7 +24,11 @@ from toolgate.spec.schema import Schema
 ANYTHING = Document(b"{}")
 NO_ARGUMENTS = Schema(b'{"type":"object","properties":{},"additionalProperties":false}')
 # Fields that came after the first version, as they are where nobody sets them.
-_LATER: Mapping[str, object] = {"execution": Execution.INLINE, "order_by": ""}
+_LATER: Mapping[str, object] = {
+    "execution": Execution.INLINE,
+    "order_by": "",
+    "queue_expires": None,
+}
 # Kinds whose code the operator chose; any other speaks for somebody else.
 _CHOSEN = frozenset({"builtin", "plugin", "python"})
 # Built-in tools that touch nothing outside, and tell again what was kept of others' words.
@@ -146,6 +150,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     execution: Execution = Execution.INLINE
     # Of a queued one: the argument whose value says which calls run one after the other.
     order_by: str = ""
+    # Seconds that a call of it may wait for a worker, where that is less than the setting.
+    queue_expires: float | None = None
     origin: Origin = NOWHERE
 
     @cached_property

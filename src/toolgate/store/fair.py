@@ -1,13 +1,13 @@
 """Which queued calls come next: of each tenant in turn, and of one order one at a time."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate.store.depth import held_by_tenant
-from toolgate.store.records import OPEN_IN_ORDER, RUNS_IN_ORDER, WAITS, queue
+from toolgate.store.records import AWAY, OPEN_IN_ORDER, RUNS_IN_ORDER, WAITS, queue
 
 # Of so many tenants some are looked for at a time; the others come next.
 _MOST_TENANTS = 32
@@ -61,6 +61,21 @@ _FIRST = (
     .limit(sa.bindparam("most", type_=sa.Integer))
     .with_for_update(skip_locked=True, of=queue)
 )
+# What a broker has is bounded, and found by the index of what is away.
+SENDERS = f"SELECT DISTINCT tenant_id FROM queue WHERE {AWAY} AND state = 'sent'"  # noqa: S608  nor here
+_FIRST_SENT = (
+    sa.select(queue.c.id, queue.c.order_key)
+    .where(
+        sa.text(f"queue.{AWAY}"),
+        queue.c.state == "sent",
+        queue.c.tenant_id == sa.bindparam("tenant"),
+        is_first,
+    )
+    # Not by the index of all numbers, which holds what is over.
+    .order_by(queue.c.id + 0)
+    .limit(sa.bindparam("most", type_=sa.Integer))
+    .with_for_update(skip_locked=True, of=queue)
+)
 _number = sa.func.hashtext(queue.c.order_key)
 _FREE = sa.select(queue.c.id, sa.func.pg_try_advisory_xact_lock(_ORDERS, _number)).where(
     queue.c.id.in_(sa.bindparam("these", expanding=True))
@@ -100,16 +115,33 @@ class Fair:
         """The rows to take, locked. `window`: so many of a tenant may be under way."""
         tenants = self._tenants(connection)
         held: Mapping[str, int] = held_by_tenant(connection) if window and tenants else {}
+
+        def first(tenant: str, share: int) -> Sequence[Next]:
+            if window:
+                share = min(share, window - held.get(tenant, 0))
+            values = {"tenant": tenant, "moment": now_ns, "most": share}
+            return _rows(connection, _FIRST, values) if share > 0 else []
+
+        return self._turns(tenants, most, first)
+
+    def sent(self, connection: Connection, most: int, tenants: Collection[str]) -> Sequence[Next]:
+        """The same of what a broker has, and of these tenants."""
+        turns = sorted(tenants, key=lambda tenant: (tenant <= self._after, tenant))
+
+        def first(tenant: str, share: int) -> Sequence[Next]:
+            return _rows(connection, _FIRST_SENT, {"tenant": tenant, "most": share})
+
+        return self._turns(turns[:_MOST_TENANTS], most, first)
+
+    def _turns(
+        self, tenants: Sequence[str], most: int, first: Callable[[str, int], Sequence[Next]]
+    ) -> Sequence[Next]:
         found: list[Next] = []
         for position, tenant in enumerate(tenants):
             if len(found) >= most:
                 break
             # Each of those that are left gets its part of what is left, and one at the least.
-            share = -(-(most - len(found)) // (len(tenants) - position))
-            if window:
-                share = min(share, window - held.get(tenant, 0))
-            if share > 0:
-                found += _first(connection, tenant, share, now_ns)
+            found += first(tenant, -(-(most - len(found)) // (len(tenants) - position)))
             self._after = tenant
         return found
 
@@ -122,10 +154,9 @@ class Fair:
         return tenants[:_MOST_TENANTS]
 
 
-def _first(connection: Connection, tenant: str, most: int, now_ns: int) -> list[Next]:
+def _rows(connection: Connection, question: sa.Executable, values: Mapping[str, Any]) -> list[Next]:
     """On PostgreSQL, what another node is taking is left to it."""
-    values = {"tenant": tenant, "moment": now_ns, "most": most}
-    return [Next(*row) for row in connection.execute(_FIRST, values)]
+    return [Next(*row) for row in connection.execute(question, values)]
 
 
 def free(connection: Connection, found: Sequence[Next]) -> list[int]:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from toolgate.queue.queue import Depth, Ended, Item, Kept, Stage, Taken
 from toolgate.store.database import HOUSE, Database
 from toolgate.store.depth import depth, open_by_tenant
-from toolgate.store.fair import Fair, free, is_first, wait
+from toolgate.store.fair import SENDERS, Fair, free, is_first, wait
 from toolgate.store.gather import Gather
 from toolgate.store.moment import now_ns
 from toolgate.store.prune import Prune
@@ -91,17 +91,36 @@ class TableQueue:
 
         return await self._database.write(work, tenant=HOUSE) if call_ids else []
 
-    async def renew(self, call_ids: Collection[str], lease: float) -> None:
-        """Whoever lost one meanwhile finds out at its end."""
+    async def take_sent(self, most: int, lease: float) -> Sequence[Taken]:
+        """Nothing is locked where there is nobody to take turns with."""
+        tenants = await self._database.ask(SENDERS, tenant=HOUSE)
+        if len(tenants) < 2:
+            return []
+
+        def work(connection: Connection) -> list[Taken]:
+            found = self._fair.sent(connection, most, {tenant for (tenant,) in tenants})
+            these = free(connection, found)
+            return _taken(connection, _TAKE, {"these": these}, lease) if these else []
+
+        return await self._database.write(work, tenant=HOUSE)
+
+    async def renew(self, taken: Collection[Taken], lease: float) -> None:
+        """What somebody else has by now is theirs; whoever lost it finds out at its end."""
+        own = [(one.call_id, one.fence) for one in taken]
 
         def work(connection: Connection) -> None:
             connection.execute(
                 queue.update()
-                .where(queue.c.call_id.in_(list(call_ids)), queue.c.state == "taken")
+                .where(
+                    # By its name alone it is found at once.
+                    queue.c.call_id.in_([call_id for call_id, _ in own]),
+                    sa.tuple_(queue.c.call_id, queue.c.fence).in_(own),
+                    queue.c.state == "taken",
+                )
                 .values(due_ns=now_ns(connection) + round(lease * 1e9))
             )
 
-        if call_ids:
+        if own:
             await self._database.write(work, tenant=HOUSE)
 
     async def end(self, ended: Ended) -> bool:

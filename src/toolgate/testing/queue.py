@@ -38,8 +38,7 @@ class Turns:
 
     def pick(self, rows: Mapping[str, Row], most: int, now: int, *, window: int = 0) -> list[Row]:
         """Of each tenant in turn, and of one order only the first."""
-        waiting = {row.item.tenant for row in rows.values() if row.stage is Stage.WAITING}
-        tenants = sorted(waiting, key=lambda tenant: (tenant <= self._after, tenant))
+        tenants = self._tenants(rows, Stage.WAITING)
         held = Counter(row.item.tenant for row in rows.values() if row.stage in _HELD)
         found: list[Row] = []
         for position, tenant in enumerate(tenants):
@@ -53,6 +52,24 @@ class Turns:
             found += first[: max(share, 0)]
             self._after = tenant
         return found
+
+    def sent(self, rows: Mapping[str, Row], most: int) -> list[Row]:
+        """The same of what a broker has, where that is of several tenants."""
+        tenants = self._tenants(rows, Stage.SENT)
+        found: list[Row] = []
+        for position, tenant in enumerate(tenants if len(tenants) > 1 else ()):
+            if len(found) >= most:
+                break
+            share = -(-(most - len(found)) // (len(tenants) - position))
+            sent = [row for row in rows.values() if row.item.tenant == tenant]
+            first = [row for row in in_order(sent) if is_first(row, rows.values())]
+            found += [row for row in first if row.stage is Stage.SENT][:share]
+            self._after = tenant
+        return found
+
+    def _tenants(self, rows: Mapping[str, Row], stage: Stage) -> list[str]:
+        found = {row.item.tenant for row in rows.values() if row.stage is stage}
+        return sorted(found, key=lambda tenant: (tenant <= self._after, tenant))
 
 
 class MemoryQueue:
@@ -99,10 +116,16 @@ class MemoryQueue:
         first = [row for row in free if is_first(row, self.rows.values())]
         return [_take(row, now, lease) for row in in_order(first)]
 
-    async def renew(self, call_ids: Collection[str], lease: float) -> None:
+    async def take_sent(self, most: int, lease: float) -> Sequence[Taken]:
+        """Of each tenant in turn."""
+        now = clock.unix_ns()
+        return [_take(row, now, lease) for row in in_order(self._turns.sent(self.rows, most))]
+
+    async def renew(self, taken: Collection[Taken], lease: float) -> None:
         """Whoever lost one meanwhile finds out at its end."""
-        for row in self._named(call_ids):
-            if row.stage is Stage.TAKEN:
+        for one in taken:
+            row = self.rows.get(one.call_id)
+            if row is not None and row.stage is Stage.TAKEN and row.fence == one.fence:
                 row.due_ns = clock.unix_ns() + round(lease * 1e9)
 
     async def end(self, ended: Ended) -> bool:

@@ -103,7 +103,7 @@ class Worker:
         self._expire = expire
         self._tell = tell
         # By what runs them: one call can be here twice, once its lease was lost.
-        self._running: dict[asyncio.Task[None], str] = {}
+        self._running: dict[asyncio.Task[None], Taken] = {}
         self._freed = asyncio.Event()
         self._stopping = False
         # What ends from now on does so because this process does.
@@ -184,7 +184,7 @@ class Worker:
         for taken in found:
             crash_here("CP16")
             task = asyncio.create_task(self._attempt(taken), name=f"toolgate-{taken.call_id}")
-            self._running[task] = taken.call_id
+            self._running[task] = taken
             task.add_done_callback(self._ended)
         if not found and room <= 0:
             self._freed.clear()
@@ -284,7 +284,7 @@ class Worker:
         while True:
             await asyncio.sleep(self._terms.lease / 3)
             with contextlib.suppress(StoreError):
-                await self._queue.renew(set(self._running.values()), self._terms.lease)
+                await self._queue.renew(list(self._running.values()), self._terms.lease)
 
     async def _sweep(self) -> None:
         """What somebody took and never ended is due again."""

@@ -166,7 +166,9 @@ class Ask(Extension):
         if call.hold is not None and found.word in {Word.GO, Word.ON_RECORD}:
             call = await call.hold.again(call)
         now = clock.monotonic_ns()
-        return msgspec.structs.replace(call, began_ns=now, until_ns=now + own_ns), found
+        # Of a queued one the tool's own time is the worker's; here it is waited for, all in all.
+        until_ns = call.until_ns if call.is_handed_on else now + own_ns
+        return msgspec.structs.replace(call, began_ns=now, until_ns=until_ns), found
 
     async def _heard(self, call: Call, raw: bytes, approval: Approval) -> Requested:
         """What was decided, or that nothing was in time. Looking does not write."""

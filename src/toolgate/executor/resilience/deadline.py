@@ -15,13 +15,13 @@ from toolgate.stepped import rest
 _OVERDUE = "the call took too long"
 # How long a call that was told to end may take to be over and on record, when the house closes.
 _LAST_WORDS = 2.0
-_NEVER = 2**63
+NEVER = 2**63
 _PAUSE_NS = 1_000_000
 
 
 # The calls that the running code is inside of: until when they go on, how many they are, and whose.
 # A plain tuple: anything with names takes several times as long to make.
-_NOWHERE = (_NEVER, 0, "")
+_NOWHERE = (NEVER, 0, "")
 _around: ContextVar[tuple[int, int, str]] = ContextVar("toolgate_around", default=_NOWHERE)
 
 
@@ -165,7 +165,7 @@ class _Alarm:
 
     def __init__(self, waiting: set[_Limit]) -> None:
         self._waiting = waiting
-        self._at_ns = _NEVER
+        self._at_ns = NEVER
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -182,14 +182,14 @@ class _Alarm:
         self._timer = loop.call_later(seconds, self._ring, loop)
 
     def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer, self._at_ns = None, _NEVER
-        now, next_ns = clock.monotonic_ns(), _NEVER
+        self._timer, self._at_ns = None, NEVER
+        now, next_ns = clock.monotonic_ns(), NEVER
         for limit in self._waiting:
             if limit.until_ns <= now:
                 limit.expire()
             else:
                 next_ns = min(next_ns, limit.until_ns)
-        if next_ns != _NEVER:
+        if next_ns != NEVER:
             # Not at once: where many end one after the other, each ring looks at all of them.
             self._start(max(next_ns, now + _PAUSE_NS), loop)
 

@@ -38,6 +38,7 @@ class Answering:
         self.listing = listing.Listing()
         self.others = Others(gate, exposed=expose_tools)
         self.methods = Methods(
+            gate,
             self.listing,
             Seal(gate.secret),
             self.others,

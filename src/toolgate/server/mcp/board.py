@@ -1,7 +1,7 @@
 """How tasks stand, where every node can see it.
 
 The node that runs a task writes here whenever it changes, and now and then that it still runs. Of a
-node that says nothing for long nobody waits for an answer.
+node that says nothing for long nobody waits for an answer, unless a worker has the call.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ import msgspec
 from toolgate import clock
 from toolgate.errors import StoreError
 from toolgate.server.mcp.exchange import Peer
+from toolgate.server.mcp.orphans import Orphans
 from toolgate.server.mcp.post import Post
 from toolgate.server.mcp.rpc import INTERNAL_ERROR
 from toolgate.server.mcp.task import OPEN, TTL_MS, Task
@@ -42,8 +43,9 @@ class Noted(msgspec.Struct, frozen=True):
 class Board:
     """Of one node; without a shelf it is bare."""
 
-    def __init__(self, post: Post) -> None:
+    def __init__(self, post: Post, orphans: Orphans) -> None:
         self._post = post
+        self._orphans = orphans
         self._open: dict[str, Task] = {}
         self._changed: dict[str, Task] = {}
         self._news = asyncio.Event()
@@ -76,9 +78,7 @@ class Board:
             # What this node still has, it has at hand.
             return None
         if shown["status"] in OPEN and age_ns > GONE_NS:
-            shown |= {"status": "failed", "statusMessage": _GONE}
-            shown["error"] = {"code": INTERNAL_ERROR, "message": _GONE}
-            shown.pop("inputRequests", None)
+            shown = await self._orphans.told(peer.caller.tenant, shown) or _failed(shown)
         return Noted(node, shown, thing.revision)
 
     async def answered(self, peer: Peer, id_: str, noted: Noted, given: Mapping[str, Any]) -> None:
@@ -134,6 +134,12 @@ class Board:
 
     def _thing(self, task: Task) -> Thing:
         return Thing(key=task.id, body={"node": self._post.node, "shown": task.noted()})
+
+
+def _failed(shown: Mapping[str, Any]) -> dict[str, Any]:
+    left = {name: value for name, value in shown.items() if name != "inputRequests"}
+    error = {"code": INTERNAL_ERROR, "message": _GONE}
+    return left | {"status": "failed", "statusMessage": _GONE, "error": error}
 
 
 def _place(tenant: str, key_id: str) -> Place:

@@ -3,11 +3,13 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from toolgate.runtime import Runtime
 from toolgate.server.mcp import revision
 from toolgate.server.mcp.answers import stamped
 from toolgate.server.mcp.completion import Completion
 from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.listing import TTL_MS, Listing
+from toolgate.server.mcp.orphans import Orphans
 from toolgate.server.mcp.others import Others
 from toolgate.server.mcp.post import Post
 from toolgate.server.mcp.prompts import Prompts
@@ -30,6 +32,7 @@ class Methods:
 
     def __init__(
         self,
+        gate: Runtime,
         listing: Listing,
         seal: Seal,
         others: Others,
@@ -41,7 +44,7 @@ class Methods:
         self._exposes = expose_tools
         self._others = others
         self.calls = Calls(listing, seal)
-        self.tasks = Tasks(self.calls, post, after=task_after)
+        self.tasks = Tasks(self.calls, post, Orphans(gate, self.calls), after=task_after)
         self.resources = Resources(self.calls, others, runs=expose_tools)
         prompts = Prompts(self.calls, others)
         completion = Completion(self.resources, prompts)

@@ -24,6 +24,7 @@ from toolgate.server.mcp.board import Board, Noted
 from toolgate.server.mcp.exchange import Exchange, Peer
 from toolgate.server.mcp.faults import fault_of
 from toolgate.server.mcp.line import answers_of
+from toolgate.server.mcp.orphans import Orphans
 from toolgate.server.mcp.post import Post
 from toolgate.server.mcp.rpc import INVALID_PARAMS, MISSING_CAPABILITY, Fault, text
 from toolgate.server.mcp.task import OPEN, TOKEN, TTL_MS, Task, Way
@@ -48,10 +49,10 @@ _MOST_HEARD = 256
 class Tasks:
     """All of this process. Where there is no room for another, its call is waited for."""
 
-    def __init__(self, calls: Calls, post: Post, *, after: float = AFTER) -> None:
+    def __init__(self, calls: Calls, post: Post, orphans: Orphans, *, after: float = AFTER) -> None:
         self._calls = calls
         self._post = post
-        self._board = Board(post)
+        self._board = Board(post, orphans)
         post.on("task", self._said)
         self._after = after
         self._all: dict[str, Task] = {}

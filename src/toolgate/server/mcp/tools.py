@@ -11,6 +11,7 @@ import orjson
 from toolgate.call import Caller, Output, Turn
 from toolgate.errors import CallRefused, CannotAsk, InputNeeded, ToolgateError, ToolNotFound
 from toolgate.executor.bare import bare
+from toolgate.runtime import Runtime
 from toolgate.server.mcp import answers, person, rpc
 from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.line import ToolLine, answers_of
@@ -146,8 +147,13 @@ class Calls:
     ) -> dict[str, Any]:
         if finish is not None:
             return await finish(exchange, output)
-        modern = exchange.peer.is_modern
-        if not exchange.gate.features.structured_tool_output and output.error is None:
+        return self.told(exchange.gate, output, spec, modern=exchange.peer.is_modern)
+
+    def told(
+        self, gate: Runtime, output: Output, spec: ToolSpec | None, *, modern: bool
+    ) -> dict[str, Any]:
+        """How a call ended, as the result of its tool."""
+        if not gate.features.structured_tool_output and output.error is None:
             output = msgspec.structs.replace(output, data=bare(output))
         held = spec if spec is not None and self._listing.shape(spec).has_output else None
         return answers.finished(output, held, modern=modern)
