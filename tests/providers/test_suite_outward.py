@@ -116,7 +116,7 @@ class TestMcp(ProviderSuite):
         await client.close()
 
     def _answer(self, seen: Seen) -> Any:
-        said = seen.json if seen.body else {}
+        said: dict[str, Any] = seen.json if seen.body else {}
         if "id" not in said:
             return Answer(202, b"")
         if said["method"] == "initialize":

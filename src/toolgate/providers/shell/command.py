@@ -91,6 +91,8 @@ def _bounds(limits: Mapping[str, Any]) -> dict[str, Any]:
         "processes": limits.get("processes", 64),
         "open_files": limits.get("open_files", 256),
         "file_size": limits.get("file_size", 64) * MEGABYTE,
+        "written": limits.get("written", 1024) * MEGABYTE,
+        "files": limits.get("files", 100_000),
         "output": limits.get("output", MEGABYTE),
     }
 
@@ -189,6 +191,8 @@ _LIMITS = {
     "processes": fields.count(1, 100_000),
     "open_files": fields.count(8, 1_048_576),
     "file_size": fields.count(0, 1_048_576),
+    "written": fields.count(1, 1_048_576),
+    "files": fields.count(1, 100_000_000),
     "output": fields.count(1, 64 * MEGABYTE),
 }
 
