@@ -248,7 +248,13 @@ class DebianPackage:
 
     def bring(self, site: Site) -> None:
         folder = site.emptied()
-        site.run(["apt-get", "download", "--quiet", self.package], cwd=folder)
+        download = ["apt-get", "download", "--quiet", self.package]
+        try:
+            site.run(download, cwd=folder)
+        except BringError:
+            # A fresh machine has no lists of packages, or old ones that name what is gone.
+            site.run(["apt-get", "update", "--quiet"], cwd=folder)
+            site.run(download, cwd=folder)
         [packed] = folder.glob("*.deb")
         site.run(["dpkg", "-x", packed.name, "."], cwd=folder)
         packed.unlink()

@@ -106,8 +106,8 @@ def test_only_the_executor_builds_a_call_and_runs_a_provider() -> None:
             for call in calls(path)
         )
     }
-    # One of another package is run by what stands for it, with the call that the executor gave.
-    assert runners == {"executor/executor.py", "providers/plugged.py"}
+    # One of a package or a plugin is run by what stands for it, with the call the executor gave.
+    assert runners == {"executor/executor.py", "plugins/brought.py", "providers/plugged.py"}
 
 
 @pytest.mark.req("X1")

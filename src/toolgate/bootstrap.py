@@ -137,7 +137,7 @@ async def _assembled(
     tasks: _Tasks,
     stack: AsyncExitStack,
 ) -> T:
-    kinds = Kinds(settings)
+    kinds = Kinds(settings, handed=providers)
     stack.push_async_callback(kinds.close)
     database = connect(settings)
     stack.push_async_callback(database.close)
@@ -239,7 +239,7 @@ async def _assembled(
         check=wiring.check(settings, modules),
     )
     await tenancy.refresh()
-    plugins = await wiring.plugins(settings, catalog, tenancy, stack)
+    plugins = await wiring.plugins(settings, catalog, tenancy, kinds.brought, stack)
     policy = await wiring.policy(settings, modules, tenancy, client, stack)
 
     _kept_up(settings, catalog, tenancy, told, stack)

@@ -1,10 +1,11 @@
 """What runs each kind of tool, as the settings say; made when the first tool is of that kind."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from toolgate.catalog.source import Source
 from toolgate.executor.provider import Provider
+from toolgate.plugins.brought import Brought
 from toolgate.premises import Premises, premises, stored
 from toolgate.providers.composio.client import Client
 from toolgate.providers.composio.provider import ComposioProvider
@@ -19,8 +20,12 @@ from toolgate.spec.tool import ToolSpec
 class Kinds:
     """Providers that most gates do not need, found by name."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, handed: Container[str] = ()) -> None:
+        """`handed`: the kinds that a program brings itself."""
         self._settings = settings
+        self.brought = Brought(
+            lambda kind: kind in handed or self._plugged.find(kind) is not None,
+        )
         self.premises = premises(settings)
         self._plugged = PluggedProviders(settings.providers.custom, os.environ)
         self._shell = ShellProvider(_around(settings, self.premises), self.sandbox)
@@ -34,7 +39,7 @@ class Kinds:
     def find(self, kind: str) -> Provider | None:
         """What runs tools of this kind, or nothing."""
         own: Mapping[str, Provider] = {"composio": self._composio, "shell": self._shell}
-        return own.get(kind) or self._plugged.find(kind)
+        return own.get(kind) or self._plugged.find(kind) or self.brought.find(kind)
 
     def sources(self) -> list[Source]:
         """Tools that come with a kind."""
@@ -69,6 +74,7 @@ class Kinds:
         """Nothing runs any more."""
         self._composio.close()
         await self._plugged.close()
+        await self.brought.close()
 
 
 def _around(settings: Settings, found: Premises) -> Surroundings:

@@ -27,6 +27,7 @@ from toolgate.ledger.owner import Owner
 from toolgate.net.address import without_user
 from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
+from toolgate.plugins.brought import Brought
 from toolgate.plugins.desk import Desk as PluginDesk
 from toolgate.plugins.keeper import Keeper as Plugins
 from toolgate.premises import roots_of
@@ -299,7 +300,11 @@ async def servers(
 
 
 async def plugins(
-    settings: Settings, catalog: Catalog, tenancy: Tenancy, stack: AsyncExitStack
+    settings: Settings,
+    catalog: Catalog,
+    tenancy: Tenancy,
+    brought: Brought,
+    stack: AsyncExitStack,
 ) -> Plugged:
     """The plugins in their folders. One that is wrong stops no start."""
     given = settings.plugins
@@ -309,6 +314,7 @@ async def plugins(
         tenancy,
         settings=settings.path(given.settings),
         data=settings.path(given.data),
+        brought=brought,
         trusted=given.trusted,
     )
     stack.callback(keeper.close)

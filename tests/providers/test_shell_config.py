@@ -127,6 +127,26 @@ def test_a_free_shell_says_how_dangerous_it_is(around: Surroundings, lacking: st
         read(around, config, properties=properties, **careful)
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"argv": ["find", ".", "-exec", "{path}", ";"]},
+        {"argv": ["git", "-c", "core.pager={path}", "log"]},
+        {"argv": ["bash"], "stdin": "{path}"},
+        {"argv": ["find", ".", "{paths...}"], "dashes": ["paths"]},
+        {"argv": ["env", ["ls", "{path}"], "{paths...}"]},
+    ],
+)
+def test_what_runs_an_argument_in_another_way_is_a_free_shell(
+    around: Surroundings, config: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError, match="would run an argument as code"):
+        read(around, config)
+    with pytest.raises(ValueError, match="destructive"):
+        read(around, config | {"shell": True})
+    assert read(around, config | {"shell": True}, **FREE)
+
+
 def test_a_program_is_found_once_and_never_where_it_runs(around: Surroundings) -> None:
     for name in ("git", "ls"):
         planted = around.root / "work" / name

@@ -73,7 +73,8 @@ async def test_an_option_that_writes_a_file_writes_none_unless_options_are_decla
     async with gate_with(
         tmp_path,
         shell_tool("sorted", "sort", "{path}", config=there),
-        shell_tool("careless", "sort", "{path}", config=there | {"dashes": ["path"]}),
+        # Of its options, unlike those of sort, none runs a program.
+        shell_tool("careless", "shuf", "{path}", config=there | {"dashes": ["path"]}),
     ) as gate:
         work = tmp_path / "work"
         (work / "names").write_text("b\na\n")

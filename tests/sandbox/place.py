@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -99,6 +100,7 @@ def _segment(stack: ExitStack) -> int:
 def _listeners(stack: ExitStack, folder: Path, mark: str, reached: list[str]) -> dict[str, Any]:
     stream, datagram = socket.SOCK_STREAM, socket.SOCK_DGRAM
     path = str(folder / "hidden" / "socket")
+    engine = _engine(stack, folder)
     abstract = f"toolgate-{mark[:8]}"
     wanted: dict[str, tuple[int, int, Any]] = {
         "tcp": (socket.AF_INET, stream, ("0.0.0.0", 0)),  # noqa: S104 - to be found by every way
@@ -106,10 +108,11 @@ def _listeners(stack: ExitStack, folder: Path, mark: str, reached: list[str]) ->
         "udp": (socket.AF_INET, datagram, ("127.0.0.1", 0)),
         "udp6": (socket.AF_INET6, datagram, ("::1", 0)),
         "unix": (socket.AF_UNIX, stream, path),
+        "engine": (socket.AF_UNIX, stream, engine),
         "abstract": (socket.AF_UNIX, stream, f"\0{abstract}"),
         "abstract_datagram": (socket.AF_UNIX, datagram, f"\0{abstract}-datagram"),
     }
-    told: dict[str, Any] = {"unix": path, "abstract": abstract}
+    told: dict[str, Any] = {"unix": path, "engine": engine, "abstract": abstract}
     told["abstract_datagram"] = f"{abstract}-datagram"
     for name, (family, kind, where) in wanted.items():
         listener = stack.enter_context(socket.socket(family, kind))
@@ -118,6 +121,18 @@ def _listeners(stack: ExitStack, folder: Path, mark: str, reached: list[str]) ->
         serve = _echo_streams if kind == stream else _echo_datagrams
         _in_thread(stack, serve, listener, lambda name=name: reached.append(name))
     return told
+
+
+def _engine(stack: ExitStack, folder: Path) -> str:
+    """Where engines of containers listen: below /run, in a folder of this place's own."""
+    try:
+        made = tempfile.mkdtemp(prefix="toolgate-engine-", dir="/run")
+    except OSError:
+        # Not without root.
+        made = str(folder / "hidden" / "run")
+        Path(made).mkdir()
+    stack.callback(shutil.rmtree, made, ignore_errors=True)
+    return f"{made}/docker.sock"
 
 
 def _in_thread(

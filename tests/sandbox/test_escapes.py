@@ -34,7 +34,7 @@ def outside() -> dict[str, bool]:
             check=True,
         )
         found: dict[str, bool] = json.loads(done.stdout)
-        assert {"tcp", "tcp6", "udp", "udp6", "unix", "abstract"} <= set(place.reached)
+        assert {"tcp", "tcp6", "udp", "udp6", "unix", "engine", "abstract"} <= set(place.reached)
     return found
 
 

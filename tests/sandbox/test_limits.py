@@ -13,6 +13,7 @@ from tests.house import until
 from tests.sandbox.conftest import PYTHON
 from toolgate import Caller, tool
 from toolgate.sandbox.cgroup import hierarchy
+from toolgate.sandbox.growth import Growth
 from toolgate.sandbox.policy import MEGABYTE, Policy
 from toolgate.sandbox.probing import interpreter
 from toolgate.sandbox.sandbox import Ended, Finished, Sandbox
@@ -143,10 +144,67 @@ async def test_the_work_folder_takes_no_more_than_the_memory(bubblewrap: Sandbox
 
 @pytest.mark.req("P4")
 async def test_a_million_files_are_not_to_be_had(bubblewrap: Sandbox) -> None:
-    done = await _run(
-        bubblewrap, "for n in range(1000000): open(f'{n}','w')\nprint('had')", seconds=4
-    )
+    """The kernel counts what it keeps of each; without groups nothing but its time ends it."""
+    program = "for n in range({}): open(f'{{n}}','w')\nprint('had')"
+    bounds = {"seconds": 20 if hierarchy() else 4, "memory": 16 * MEGABYTE}
+    done = await _run(bubblewrap, program.format(1_000_000), **bounds)
     assert done.stdout == b""
+    assert done.ended is (Ended.OUT_OF_MEMORY if hierarchy() else Ended.OUT_OF_TIME)
+    assert (await _run(bubblewrap, program.format(1_000), **bounds)).stdout == b"had\n"
+
+
+_WRITES = (
+    "import sys,time\nfor n in range(int(sys.argv[1])):\n"
+    " with open(f'{sys.argv[3]}/{n}','wb') as file: file.write(b'x'*int(sys.argv[2]))\n"
+    "print('had',flush=True)\ntime.sleep(float(sys.argv[4]))"
+)
+
+
+@pytest.mark.req("P4")
+@pytest.mark.parametrize(
+    ("number", "size", "bound"),
+    [(60, 1_000_000, {"written": 20 * MEGABYTE}), (300, 1, {"files": 100})],
+    ids=["bytes", "files"],
+)
+async def test_one_that_fills_a_folder_which_it_may_write_is_ended(
+    bubblewrap: Sandbox, tmp_path: Path, number: int, size: int, bound: dict[str, int]
+) -> None:
+    """Not one that writes less, nor any without the bound."""
+
+    async def written(name: str, most: int, stays: float, **bounds: int) -> Finished:
+        folder = tmp_path / name
+        folder.mkdir()
+        words = (str(most), str(size), str(folder), str(stays))
+        policy = replace(_BASE, writable=(str(folder),), seconds=60, **bounds)
+        return await bubblewrap.run([*PYTHON, "-c", _WRITES, *words], policy)
+
+    done = await written("full", number, 600, **bound)
+    assert done.ended is Ended.TOO_MUCH_WRITTEN
+    assert done.seconds < 60
+    for name, most, bounds in (("less", number // 10, bound), ("open", number, {})):
+        # Long enough for it to have been noticed.
+        found = await written(name, most, 1, **{"written": 0, "files": 0} | bounds)
+        assert (found.ended, found.stdout) == (Ended.BY_ITSELF, b"had\n")
+
+
+@pytest.mark.req("P4")
+async def test_what_was_there_before_and_what_others_have_is_not_counted(
+    bubblewrap: Sandbox, tmp_path: Path
+) -> None:
+    """Room shrinks by others as well; what is looked at then is what is new in its own folders."""
+    for number in range(3):
+        (tmp_path / str(number)).mkdir()
+    (tmp_path / "0/old").write_bytes(b"x" * 30 * MEGABYTE)
+    growth = Growth(replace(_BASE, writable=(str(tmp_path / "1"),), written=MEGABYTE), lambda: None)
+    (tmp_path / "2/others").write_bytes(b"x" * 30 * MEGABYTE)
+    watching = asyncio.create_task(growth.watch())
+    await asyncio.sleep(0)
+    await asyncio.wait([watching], timeout=1)
+    assert not watching.done()
+    (tmp_path / "1/deep").mkdir()
+    (tmp_path / "1/deep/own").write_bytes(b"x" * 2 * MEGABYTE)
+    await asyncio.wait_for(watching, 20)
+    assert growth.is_too_much
 
 
 @pytest.mark.req("P4")

@@ -296,3 +296,61 @@ def test_words_are_tidy_and_hide_nothing() -> None:
     text = tool["description"]
     assert text.startswith("Put in. Adds a pet. <script>x</script> & more")
     assert len(text) < 1_100
+
+
+def test_examples_beside_a_schema_are_shown_with_the_argument() -> None:
+    text = {"type": "string", "example": "of the schema"}
+    given = one(
+        parameters=[
+            {"name": "id", "in": "path", "required": True, "schema": text, "example": "a-1"},
+            {
+                "name": "sort",
+                "in": "query",
+                "schema": text,
+                "examples": {
+                    "up": {"value": "asc"},
+                    "down": {"$ref": "#/components/examples/Down"},
+                    "gone": {"$ref": "#/components/examples/Nowhere"},
+                    "away": {"externalValue": "https://example.com/x"},
+                },
+            },
+            {
+                "name": "where",
+                "in": "query",
+                "content": {
+                    "application/json": {"schema": {"type": "object"}, "example": {"a": 1}}
+                },
+            },
+            {"name": "plain", "in": "query", "schema": text},
+        ],
+        **sent(
+            {
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "properties": {"name": {"type": "string"}, "tags": {"type": "array"}},
+                        "additionalProperties": False,
+                    },
+                    "examples": {"one": {"value": {"name": "Rex", "tags": ["x"]}}, "odd": 3},
+                }
+            }
+        ),
+    )
+    given["components"] = {"examples": {"Down": {"value": "desc"}}}
+    found = schema(taken(given), "do")["properties"]
+    assert {name: field.get("examples") for name, field in found.items()} == {
+        "id": ["a-1"],
+        "sort": ["asc", "desc"],
+        "where": [{"a": 1}],
+        "plain": ["of the schema"],
+        "name": ["Rex"],
+        "tags": [["x"]],
+    }
+
+
+def test_a_whole_body_shows_its_examples_and_many_or_long_ones_are_left_out() -> None:
+    long = {str(number): "x" * 100 for number in range(9)}
+    many = {str(number): {"value": {"n": number}} for number in range(1_000)}
+    content = {"schema": {"type": "object"}, "example": long, "examples": many}
+    found = schema(taken(one(**sent({"application/json": content}))), "do")["properties"]
+    assert found["body"]["examples"] == [{"n": 0}, {"n": 1}, {"n": 2}]

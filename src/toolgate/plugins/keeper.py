@@ -10,6 +10,7 @@ from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.plugins import Reloaded
 from toolgate.errors import CatalogError, ToolgateError
 from toolgate.plugins import manifest, portable
+from toolgate.plugins.brought import Brought
 from toolgate.plugins.offer import PROVIDER
 from toolgate.plugins.plugin import Around, Plugin, State
 from toolgate.providers.threads import Threads
@@ -38,6 +39,7 @@ class Keeper:
         *,
         settings: Path,
         data: Path,
+        brought: Brought,
         trusted: Sequence[str] = (),
     ) -> None:
         """`settings`: the folder of their settings files; `data`: where their programs write."""
@@ -50,7 +52,8 @@ class Keeper:
         self._settings = settings
         self._data = data
         self._threads = Threads(most=_THREADS, each=_STUCK)
-        self._around = Around(tenancy, self._threads, tuple(trusted), self._taken)
+        self._around = Around(tenancy, self._threads, tuple(trusted), self._taken, brought.holder)
+        self._brought = brought
         self._looking = asyncio.Lock()
 
     async def look(self, *, again: bool = False) -> Reloaded:
@@ -61,6 +64,7 @@ class Keeper:
             gone = [one for one in self.plugins if found.get(one) != self.plugins[one].root]
             for name in gone:
                 old = self.plugins.pop(name)
+                self._brought.take(name, {})
                 await self._catalog.drop(old)
                 old.close()
             loaded: list[str] = []
@@ -71,6 +75,8 @@ class Keeper:
                 if not await plugin.look(again=again):
                     continue
                 looked.append(name)
+                # Before the catalog asks which tools can be used.
+                self._brought.take(name, plugin.live.providers if plugin.live else {})
                 await self._ask(plugin)
                 if plugin.live is not None and plugin.live is not before:
                     loaded.append(name)

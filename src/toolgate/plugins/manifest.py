@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
+from toolgate.executor.provider import KINDS
 from toolgate.plugins.package import Refused
 from toolgate.spec.schema import Schema
 from toolgate.text.document import read
@@ -17,7 +18,15 @@ MOST_BYTES = 1024 * 1024
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9])?\Z")
 _VERSIONS = frozenset({"1", "1.0"})
 _DEPENDENCY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:[<>=!~]=?.*)?\Z")
+_KIND = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
 _CODE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
+
+
+class Code(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where something is in the plugin's folder."""
+
+    module: str
+    function: str
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,6 +40,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     enabled: bool = True
     dependencies: list[str] = msgspec.field(default_factory=list[str])
     settings_schema: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    # By the kind that each runs, what makes it out of the plugin's settings.
+    providers: dict[str, Code] = msgspec.field(default_factory=dict[str, Code])
 
     @property
     def names(self) -> list[str]:
@@ -58,6 +69,14 @@ def read_manifest(raw: bytes, folder: str) -> Manifest:
         raise Refused(f"{FILE} has the dependency {wrong[0][:60]!r}, which names no package")
     for tool in found.tools:
         _check(tool)
+    for kind, one in found.providers.items():
+        if not _KIND.match(kind) or not (_CODE.match(one.module) and _CODE.match(one.function)):
+            raise Refused(
+                f"provider {kind[:80]!r} of {FILE} has no name in small letters, or no module and "
+                "function that Python could load"
+            )
+        if kind in KINDS:
+            raise Refused(f"provider {kind!r} of {FILE} is called as one of toolgate's; rename it")
     return found
 
 

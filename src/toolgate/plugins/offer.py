@@ -13,11 +13,13 @@ from typing import Any
 import orjson
 
 from toolgate.errors import InvalidSpecs
+from toolgate.executor.provider import Provider
 from toolgate.plugins import modules
 from toolgate.plugins import setup as setups
 from toolgate.plugins.manifest import FILE, Manifest
 from toolgate.plugins.package import Package, Refused
 from toolgate.plugins.setup import Setup
+from toolgate.providers.plugged import mistake
 from toolgate.spec.fit import carelessness, misfit
 from toolgate.spec.function import Binding
 from toolgate.spec.reader import read_tool, read_tools
@@ -28,11 +30,13 @@ PROVIDER = "plugin"
 HELD = "held"
 # The argument that a function takes its settings by.
 SETTINGS = "settings"
+# Loads code, and makes the providers that it brings, by kind.
+Load = Callable[[], Mapping[str, Provider]]
 
 
 def specs_of(
     manifest: Manifest, setup: Setup, package: Package, name: str
-) -> tuple[tuple[ToolSpec, ...], Callable[[], None]]:
+) -> tuple[tuple[ToolSpec, ...], Load]:
     """The specs, and what loads the code that they name; `Refused` where the manifest cannot hold.
 
     `name`: what the plugin's code is called. Nothing of it runs before it is loaded.
@@ -42,12 +46,7 @@ def specs_of(
     given: list[dict[str, Any]] = []
     for tool in manifest.tools:
         own = str(tool.get("name"))
-        module = modules.relative(package, tool["module"])
-        if module is None:
-            raise Refused(
-                f"tool {own[:80]!r} names the module {tool['module'][:80]!r}, which is not in the "
-                "plugin's folder"
-            )
+        module = _module(package, tool["module"], f"tool {own[:80]!r}")
         settings = setups.settings_of(manifest, setup, own)
         places.append((_attribute(own, len(places)), module, tool["function"], settings))
         given.append(_fields(tool, setup))
@@ -56,14 +55,20 @@ def specs_of(
     for fields, (attribute, *_rest) in zip(given, places, strict=True):
         fields["config"] = {"module": f"{name}.{bound}", "function": attribute}
     specs = tuple(_read(given, manifest.name))
+    kinds = {
+        kind: (_module(package, one.module, f"provider {kind!r}"), one.function)
+        for kind, one in manifest.providers.items()
+    }
+    common = MappingProxyType(setups.settings_of(manifest, setup, "")) if kinds else None
 
-    def load() -> None:
+    def load() -> Mapping[str, Provider]:
         made: dict[str, Any] = {}
         for spec, (attribute, module, function, settings) in zip(specs, places, strict=True):
             found = _function(name, module, function)
             made[attribute] = _bound(spec, found, settings)
             _fit(spec, made[attribute])
         modules.put(name, bound, made)
+        return {kind: _provider(name, kind, *place, common) for kind, place in kinds.items()}
 
     return specs, load
 
@@ -114,6 +119,24 @@ def _read(given: list[dict[str, Any]], plugin: str) -> list[ToolSpec]:
         problems: Collection[object] = error.problems
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise Refused(f"{str(next(iter(problems))).removesuffix('.')}{more}") from None
+
+
+def _module(package: Package, module: str, whose: str) -> str:
+    found = modules.relative(package, module)
+    if found is None:
+        raise Refused(
+            f"{whose} names the module {module[:80]!r}, which is not in the plugin's folder"
+        )
+    return found
+
+
+def _provider(package: str, kind: str, module: str, function: str, settings: Any) -> Provider:
+    """Made out of the plugin's settings; it is handed nothing else."""
+    made: Any = _function(package, module, function)(settings)
+    wrong = mistake(kind, made)
+    if wrong:
+        raise Refused(wrong)
+    return made
 
 
 def _function(package: str, module: str, name: str) -> Any:

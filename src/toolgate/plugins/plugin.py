@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from toolgate import clock
 from toolgate.catalog.plugins import SOURCE
 from toolgate.errors import ToolgateError
+from toolgate.executor.provider import Provider
 from toolgate.plugins import manifest as manifests
 from toolgate.plugins import modules, offer, portable, record
 from toolgate.plugins.copies import copied
@@ -33,6 +35,7 @@ _PATIENCE = 30.0
 _KEPT = 16
 _KEPT_NS = 3_600 * 10**9
 _NO_SERVERS = Found({})
+_NO_PROVIDERS: Mapping[str, Provider] = MappingProxyType({})
 _BY = "toolgate"
 
 
@@ -53,6 +56,8 @@ class Around(NamedTuple):
     trusted: Collection[str]
     # Of a plugin, the tools of everybody else: each by whose it is.
     taken: Callable[[str], Mapping[str, str]]
+    # Of a kind and a plugin, who else runs that kind.
+    holder: Callable[[str, str], str]
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +70,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     code: str = ""
     specs: tuple[ToolSpec, ...] = ()
     found: Found = _NO_SERVERS
+    providers: Mapping[str, Provider] = _NO_PROVIDERS
 
     @property
     def number(self) -> str:
@@ -167,7 +173,7 @@ class Plugin:
             self.newest, self.state, self.problem = self.live, State.LIVE, _notes(self.live)
             return
         specs, load = self._offers(version)
-        self._refuse_names(specs)
+        self._refuse_names(version, specs)
         is_agreed = package.fingerprint in self.agreed
         if not is_agreed and not self._is_trusted():
             await self._wait(specs)
@@ -183,7 +189,7 @@ class Plugin:
         if not is_agreed:
             await self._record(version)
 
-    def _offers(self, version: Version) -> tuple[tuple[ToolSpec, ...], Callable[[], None]]:
+    def _offers(self, version: Version) -> tuple[tuple[ToolSpec, ...], offer.Load]:
         """Its tools under its settings, and what loads their code."""
         if version.manifest is None:
             return (), _nothing
@@ -192,12 +198,12 @@ class Plugin:
         return offer.specs_of(version.manifest, version.setup, package, code)
 
     async def _usable(
-        self, version: Version, specs: tuple[ToolSpec, ...], load: Callable[[], None]
+        self, version: Version, specs: tuple[ToolSpec, ...], load: offer.Load
     ) -> Version:
         """The version with its code loaded and its servers read, or `Refused`."""
         self._refuse_missing(version)
         package, found = version.package, _NO_SERVERS
-        await self._loaded(package, load)
+        providers = await self._loaded(package, load)
         if version.portable is not None:
             found = await asyncio.to_thread(
                 portable.read_servers,
@@ -206,7 +212,9 @@ class Plugin:
                 version.setup.server_overrides,
             )
         code = modules.package_of(self.plugin, package.fingerprint)
-        return msgspec.structs.replace(version, code=code, specs=specs, found=found)
+        return msgspec.structs.replace(
+            version, code=code, specs=specs, found=found, providers=providers
+        )
 
     async def _follow(self) -> str:
         """Let what the operator sets hold for the live version; why it cannot, or nothing.
@@ -256,7 +264,11 @@ class Plugin:
     def _is_trusted(self) -> bool:
         return not {self.plugin, "*"}.isdisjoint(self._around.trusted)
 
-    def _refuse_names(self, specs: Sequence[ToolSpec]) -> None:
+    def _refuse_names(self, version: Version, specs: Sequence[ToolSpec]) -> None:
+        for kind in version.manifest.providers if version.manifest else ():
+            whose = self._around.holder(kind, self.plugin)
+            if whose:
+                raise Refused(f"its provider {kind!r} is called as {whose}; rename it")
         others = self._around.taken(self.plugin)
         for spec in specs:
             if spec.name in others:
@@ -270,11 +282,11 @@ class Plugin:
             listed = ", ".join(lacks)
             raise Refused(f"it needs {listed}, not installed here; install that, and reload it")
 
-    async def _loaded(self, package: Package, load: Callable[[], None]) -> None:
+    async def _loaded(self, package: Package, load: offer.Load) -> Mapping[str, Provider]:
         code = modules.enter(self.plugin, package)
         try:
             async with asyncio.timeout(_PATIENCE):
-                await self._around.threads.run(load, of=self.plugin)
+                return await self._around.threads.run(load, of=self.plugin)
         except TimeoutError:
             modules.leave(code)
             raise Refused(f"it was not loaded within {_PATIENCE:g} seconds") from None
@@ -353,5 +365,6 @@ def _notes(version: Version) -> str:
     return "; ".join((*own, *version.found.notes))
 
 
-def _nothing() -> None:
+def _nothing() -> Mapping[str, Provider]:
     """A plugin without code of ours."""
+    return _NO_PROVIDERS

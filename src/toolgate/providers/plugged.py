@@ -18,7 +18,7 @@ GROUP = "toolgate.providers"
 # What toolgate itself brings; no package takes their place.
 BUILT_IN = KINDS
 # Definitions that come from this machine, and so from its operator.
-_LOCAL = frozenset({"file", "python"})
+LOCAL = frozenset({"file", "python"})
 Factory = Callable[[Mapping[str, str]], Provider]
 
 
@@ -104,7 +104,7 @@ class _Plugged:
 
     def unusable(self, spec: ToolSpec) -> str | None:
         """As it says itself; or why it cannot be asked."""
-        if not self._is_named and spec.origin.kind not in _LOCAL:
+        if not self._is_named and spec.origin.kind not in LOCAL:
             return (
                 f"its definition is not from this machine, and the settings do not name provider "
                 f"{self._kind!r}; write [providers.custom.{self._kind}] to let it run such tools"
@@ -130,15 +130,7 @@ class _Plugged:
         return await provider.run(call)
 
     async def close(self) -> None:
-        close = getattr(self._provider, "close", None)
-        if not callable(close):
-            return
-        try:
-            closing: object = close()
-            if inspect.isawaitable(closing):
-                await closing
-        except Exception:
-            log.warning("provider %s could not be closed", self._kind, exc_info=True)
+        await closed(self._kind, self._provider)
 
     def _loaded(self) -> Provider | None:
         if self._provider is not None or self._broken:
@@ -149,15 +141,32 @@ class _Plugged:
             log.warning("provider %s cannot be loaded", self._kind, exc_info=True)
             self._broken = f"provider {self._kind!r} cannot be loaded ({type(error).__name__})"
             return None
-        run = getattr(made, "run", None)
-        if not callable(getattr(made, "unusable", None)) or not inspect.iscoroutinefunction(run):
-            self._broken = f"provider {self._kind!r} has no unusable(spec) and async run(call)"
-            return None
-        if inspect.iscoroutinefunction(getattr(made, "unfit", None)):
-            self._broken = f"provider {self._kind!r} has an async unfit; it must not wait"
-            return None
-        self._provider = made
-        return made
+        self._broken = mistake(self._kind, made)
+        self._provider = None if self._broken else made
+        return self._provider
+
+
+def mistake(kind: str, made: Any) -> str:
+    """What is wrong with a provider that somebody else made, or nothing."""
+    run = getattr(made, "run", None)
+    if not callable(getattr(made, "unusable", None)) or not inspect.iscoroutinefunction(run):
+        return f"provider {kind!r} has no unusable(spec) and async run(call)"
+    if inspect.iscoroutinefunction(getattr(made, "unfit", None)):
+        return f"provider {kind!r} has an async unfit; it must not wait"
+    return ""
+
+
+async def closed(kind: str, provider: Any) -> None:
+    """Close it, if it can be; what it raises stays with it."""
+    close = getattr(provider, "close", None)
+    if not callable(close):
+        return
+    try:
+        closing: object = close()
+        if inspect.isawaitable(closing):
+            await closing
+    except Exception:
+        log.warning("provider %s could not be closed", kind, exc_info=True)
 
 
 def _imported(place: str) -> Any:

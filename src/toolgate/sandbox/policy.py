@@ -36,6 +36,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 60.0
     open_files: int = 256
     file_size: int = 64 * MEGABYTE
+    # Of all that it puts into its writable folders; 0: as much as there is room for.
+    written: int = 1024 * MEGABYTE
+    files: int = 100_000
     # Bytes of output that are kept; a program that goes on writing is ended.
     output: int = MEGABYTE
 

@@ -13,6 +13,7 @@ from toolgate.net.guard import Guard
 from toolgate.sandbox.child import Child
 from toolgate.sandbox.egress.proxy import Proxy
 from toolgate.sandbox.egress.reach import Reach
+from toolgate.sandbox.growth import Growth
 from toolgate.sandbox.kind import Kind
 from toolgate.sandbox.pipes import Descriptors, Inflow
 from toolgate.sandbox.policy import MEMORY, PROCESSES, Policy, at_most
@@ -58,6 +59,7 @@ class Programs:
                 Inflow(opened.released(err[0]), kept.err),
             ]
         in_time = True
+        growth = _watched(policy, begun.child)
         try:
             async with asyncio.timeout(policy.seconds or None):
                 await begun.ready()
@@ -65,6 +67,7 @@ class Programs:
         except TimeoutError:
             in_time = False
         finally:
+            growth.leave()
             await _gone(begun.child)
             for flow in flows:
                 flow.drain()
@@ -72,7 +75,7 @@ class Programs:
         if begun.never_ran() and not begun.child.was_ended:
             raise cannot_start(bytes(kept.stderr))
         return Finished(
-            ended=_why(begun.child, code, kept, in_time=in_time),
+            ended=growth.ended or _why(begun.child, code, kept, in_time=in_time),
             code=code,
             stdout=bytes(kept.stdout),
             stderr=bytes(kept.stderr),
@@ -141,6 +144,29 @@ class _Kept:
             self._child.kill()
         stream += piece[: self._left]
         self._left -= min(len(piece), self._left)
+
+
+class _Watched:
+    """A program whose folders are watched, where it has any that it may write."""
+
+    def __init__(self, growth: Growth | None) -> None:
+        self._growth = growth
+        self._task = None if growth is None else asyncio.create_task(growth.watch())
+
+    @property
+    def ended(self) -> Ended | None:
+        """Why it is over, where that is why."""
+        over = self._growth is not None and self._growth.is_too_much
+        return Ended.TOO_MUCH_WRITTEN if over else None
+
+    def leave(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+
+def _watched(policy: Policy, child: Child) -> _Watched:
+    bounded = policy.writable and (policy.written or policy.files)
+    return _Watched(Growth(policy, child.kill) if bounded else None)
 
 
 async def _gone(child: Child) -> None:

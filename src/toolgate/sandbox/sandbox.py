@@ -18,6 +18,7 @@ class Ended(StrEnum):
     OUT_OF_TIME = "out_of_time"
     OUT_OF_MEMORY = "out_of_memory"
     TOO_MUCH_OUTPUT = "too_much_output"
+    TOO_MUCH_WRITTEN = "too_much_written"
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True):

@@ -76,6 +76,18 @@ def unix(told: Told) -> bool:
 
 
 @deed
+def ask_an_engine_of_containers(told: Told) -> bool:
+    return _greeted(socket.AF_UNIX, socket.SOCK_STREAM, told["engine"])
+
+
+@deed
+def ask_an_engine_by_its_older_path(told: Told) -> bool:
+    place = told["engine"]
+    older = f"/var{place}" if place.startswith("/run/") else place
+    return _greeted(socket.AF_UNIX, socket.SOCK_STREAM, older)
+
+
+@deed
 def unix_abstract(told: Told) -> bool:
     return _greeted(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + told["abstract"])
 

@@ -1,12 +1,13 @@
 """The words of a command, made from arguments: one place, one word, and none that steers it."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
 import msgspec
 
+from toolgate.providers.shell.code import FREE, PLACE
 from toolgate.providers.shell.programs import HAND_ON
 from toolgate.providers.shell.template import (
     Absent,
@@ -42,6 +43,11 @@ class Part(msgspec.Struct, frozen=True):
     words: tuple[Word, ...]
     optional: bool = False
 
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list, which can be empty."""
+        return any(word.text.many is not None for word in self.words)
+
 
 class Argv(msgspec.Struct, frozen=True, kw_only=True):
     """A command: its parts, and which arguments may begin like an option or like a file list."""
@@ -60,6 +66,20 @@ class Argv(msgspec.Struct, frozen=True, kw_only=True):
     def literals(self) -> list[str | None]:
         """The words that stand fast; `None` where an argument has a part in it."""
         return [one.literal for one in self.templates]
+
+    def shapes(self, rest: Sequence[str] = ()) -> Iterator[list[str]]:
+        """The words as `code` reads them: all, without each part that may be left out, none."""
+        parts = [[self._shape(word) for word in part.words] for part in self.parts]
+        leave = [at for at, part in enumerate(self.parts) if part.optional or part.is_list]
+        for out in ((), leave, *([at] for at in leave)):
+            kept = (words for at, words in enumerate(parts) if at not in out)
+            yield [*(text for words in kept for text in words), *rest]
+
+    def _shape(self, word: Word) -> str:
+        is_free = word.text.begins_with_place and not self.dashes.isdisjoint(word.text.names)
+        if is_free and not word.is_open:
+            return FREE
+        return "".join(one if isinstance(one, str) else PLACE for one in word.text.pieces)
 
     def built(self, args: Mapping[str, Any]) -> list[str]:
         """The words for these arguments, or `Unfit`. An argument is never two words."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from toolgate.providers.shell.argv import Argv, argv
-from toolgate.providers.shell.code import runs_arguments
+from toolgate.providers.shell.code import STDIN, runs_arguments
 from toolgate.providers.shell.env import PATH, variables
 from toolgate.providers.shell.line import words
 from toolgate.providers.shell.places import (
@@ -49,9 +49,9 @@ def command(spec: ToolSpec, around: Surroundings) -> Command:
     """Read a definition's `config`, or `ValueError` that says what to write."""
     given = fields.only(spec.config.value(), _KEYS)
     found = _argv(spec, given)
-    _check_free_form(spec, found, is_shell=given.get("shell", False))
     env = given.get("env", {})
     stdin = given.get("stdin")
+    _check_free_form(spec, found, stdin, is_shell=given.get("shell", False))
     _check_names(spec, found, [*env.values(), *([stdin] if stdin else [])])
     writable = tuple(root(around, text, "writable") for text in given.get("writable", ()))
     readable = tuple(root(around, text, "readable") for text in given.get("readable", ()))
@@ -91,6 +91,8 @@ def _bounds(limits: Mapping[str, Any]) -> dict[str, Any]:
         "processes": limits.get("processes", 64),
         "open_files": limits.get("open_files", 256),
         "file_size": limits.get("file_size", 64) * MEGABYTE,
+        "written": limits.get("written", 1024) * MEGABYTE,
+        "files": limits.get("files", 100_000),
         "output": limits.get("output", MEGABYTE),
     }
 
@@ -115,9 +117,12 @@ def _argv(spec: ToolSpec, given: dict[str, Any]) -> Argv:
         raise ValueError(f".{where} {error}") from None
 
 
-def _check_free_form(spec: ToolSpec, found: Argv, *, is_shell: bool) -> None:
+def _check_free_form(
+    spec: ToolSpec, found: Argv, stdin: Template | None, *, is_shell: bool
+) -> None:
     """What an argument can say freely is as dangerous as anything can be."""
-    if not runs_arguments(found.literals):
+    read = (STDIN,) if stdin is not None and stdin.names else ()
+    if not any(runs_arguments(words) for words in found.shapes(read)):
         return
     if not is_shell:
         raise ValueError(
@@ -186,6 +191,8 @@ _LIMITS = {
     "processes": fields.count(1, 100_000),
     "open_files": fields.count(8, 1_048_576),
     "file_size": fields.count(0, 1_048_576),
+    "written": fields.count(1, 1_048_576),
+    "files": fields.count(1, 100_000_000),
     "output": fields.count(1, 64 * MEGABYTE),
 }
 

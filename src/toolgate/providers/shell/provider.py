@@ -44,6 +44,7 @@ _WHY = {
     Ended.BY_SIGNAL: "was ended by a signal",
     Ended.OUT_OF_MEMORY: "used more memory than it may, and was ended",
     Ended.TOO_MUCH_OUTPUT: "wrote more than it may, and was ended",
+    Ended.TOO_MUCH_WRITTEN: "put more into its folders than it may, and was ended",
 }
 
 

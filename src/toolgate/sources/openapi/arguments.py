@@ -4,6 +4,7 @@ import re
 from typing import Any, cast
 
 from toolgate.sources.openapi.bodies import Media, choice
+from toolgate.sources.openapi.examples import examples_of, field_of, shown
 from toolgate.sources.openapi.naming import Unique, argument
 from toolgate.sources.openapi.operations import Operation, Request
 from toolgate.sources.openapi.pointers import Unresolved
@@ -115,12 +116,13 @@ class Arguments:
         name = one["name"]
         called = self._named(name, place)
         entry: dict[str, Any] = {"name": name, "in": place, "argument": called}
-        schema, is_json = _schema_of(one)
+        schema, is_json, holder = _schema_of(one)
         if is_json:
             entry["style"] = "json"
         else:
             entry |= self._style(one, place)
         part = self._schemas.part(schema, self._operation.shown)
+        part = part._replace(schema=shown(part.schema, self._examples(holder)))
         self._add(called, part, one, required=place == "path" or one.get("required") is True)
         self.parameters.append(entry)
 
@@ -156,6 +158,7 @@ class Arguments:
         if chosen.kind in {"text", "binary"}:
             told = "Its bytes in base64." if chosen.kind == "binary" else ""
             part = Part({"type": "string"} | ({"description": told} if told else {}), frozenset())
+        part = part._replace(schema=shown(part.schema, self._examples(chosen.fields)))
         self._add(called, part, body, required=needed)
 
     def _spread(self, part: Part, chosen: Media, *, needed: bool) -> bool:
@@ -173,9 +176,13 @@ class Arguments:
         if any(name != argument(name) or self._names.has(name) for name in fields):
             return False
         files = [name for name, field in fields.items() if _is_file(field)]
+        examples = self._examples(chosen.fields)
         for name, field in fields.items():
             given = _file(field) if chosen.kind == "multipart" and name in files else field
-            self._properties[self._names.take(name)] = given
+            # Beside `true`, which takes anything, there is no room for one.
+            is_open = isinstance(given, bool)
+            told = given if is_open else shown(given, field_of(examples, name))
+            self._properties[self._names.take(name)] = told
             if name in required:
                 self._required.append(name)
         self._refs |= whole.refs
@@ -197,6 +204,9 @@ class Arguments:
         if required:
             self._required.append(called)
 
+    def _examples(self, holder: Any) -> list[Any]:
+        return examples_of(holder, self._schemas.pointers)
+
     def _named(self, name: str, place: str) -> str:
         called = argument(name)
         if self._names.has(called):
@@ -207,14 +217,14 @@ class Arguments:
         self._notes.add(message, self._operation.shown)
 
 
-def _schema_of(one: dict[str, Any]) -> tuple[Any, bool]:
-    """A parameter's schema, and whether its value is written as JSON."""
+def _schema_of(one: dict[str, Any]) -> tuple[Any, bool, dict[str, Any]]:
+    """A parameter's schema, whether its value is written as JSON, and what shows examples."""
     content = one.get("content")
     if isinstance(content, dict) and content:
         media = next(iter(cast("dict[str, Any]", content).values()))
         fields = cast("dict[str, Any]", media) if isinstance(media, dict) else {}
-        return fields.get("schema", {}), True
-    return one.get("schema") or {"type": "string"}, False
+        return fields.get("schema", {}), True, fields
+    return one.get("schema") or {"type": "string"}, False, one
 
 
 def _is_file(field: Any) -> bool:

@@ -25,6 +25,8 @@ class Media(NamedTuple):
     schema: Any
     # How the fields of a form are written, where the document says so.
     encoding: dict[str, Any]
+    # The media type as it stands, which may show examples.
+    fields: dict[str, Any]
 
 
 def choice(content: Any) -> Media | None:
@@ -38,7 +40,7 @@ def choice(content: Any) -> Media | None:
                 fields = cast("dict[str, Any]", media) if isinstance(media, dict) else {}
                 sent = "application/json" if "*" in plain else plain
                 encoding = _encoding(fields.get("encoding")) if kind == "form" else {}
-                return Media(kind, sent, fields.get("schema", {}), encoding)
+                return Media(kind, sent, fields.get("schema", {}), encoding, fields)
     return None
 
 

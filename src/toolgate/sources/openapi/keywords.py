@@ -159,11 +159,15 @@ def _texts(value: Any) -> list[str] | None:
 
 
 def _small(value: Any) -> Any:
-    """An example or a default; a long one is worth less than its room."""
+    return value if is_small(value) else None
+
+
+def is_small(value: Any) -> bool:
+    """Whether to keep an example or a default; a long one is worth less than its room."""
     try:
-        return value if len(orjson.dumps(value)) <= _SMALL else None
+        return len(orjson.dumps(value)) <= _SMALL
     except TypeError:
-        return None
+        return False
 
 
 def _is_usable(pattern: str) -> bool:

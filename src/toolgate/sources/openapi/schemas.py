@@ -45,7 +45,7 @@ class Schemas:
     def __init__(
         self, pointers: Pointers, version: str, notes: Notes, *, direction: Direction
     ) -> None:
-        self._pointers = pointers
+        self.pointers = pointers
         self._version = version
         self._notes = notes
         self._left_out = _LEFT_OUT[direction]
@@ -132,7 +132,7 @@ class Schemas:
         return found | beside if isinstance(beside, dict) else beside
 
     def _name(self, reference: str) -> str:
-        pointer, node = self._pointers.at(reference)
+        pointer, node = self.pointers.at(reference)
         name = self._names.get(pointer)
         if name is None:
             is_named = len(pointer) == 3 or (len(pointer) == 2 and pointer[0] == "definitions")
@@ -189,7 +189,7 @@ class Schemas:
         if not isinstance(fields.get("$ref"), str):
             return False
         try:
-            return self._pointers.follow(fields).get(self._left_out) is True
+            return self.pointers.follow(fields).get(self._left_out) is True
         except Unresolved:
             return False
 

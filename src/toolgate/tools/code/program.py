@@ -7,6 +7,7 @@ _NOTES = {
     Ended.OUT_OF_TIME: "It was not done in time and was ended.",
     Ended.OUT_OF_MEMORY: "It used too much memory and was ended.",
     Ended.TOO_MUCH_OUTPUT: "It wrote too much and was ended.",
+    Ended.TOO_MUCH_WRITTEN: "It put too much into its folders and was ended.",
     Ended.BY_SIGNAL: "It was ended by a signal.",
 }
 

@@ -15,6 +15,7 @@ _ENDINGS = {
     Ended.OUT_OF_TIME: "The code was not done in time and was ended.",
     Ended.OUT_OF_MEMORY: "The code used too much memory and was ended.",
     Ended.TOO_MUCH_OUTPUT: "The code printed too much and was ended.",
+    Ended.TOO_MUCH_WRITTEN: "The code put too much into its folders and was ended.",
     Ended.BY_SIGNAL: "The code was ended by a signal; it may have used too much memory.",
 }
 
