@@ -149,8 +149,11 @@ class Calls:
         modern = exchange.peer.is_modern
         if not exchange.gate.features.structured_tool_output and output.error is None:
             output = msgspec.structs.replace(output, data=bare(output))
-        held = spec if spec is not None and self._listing.shape(spec).has_output else None
-        return answers.finished(output, held, modern=modern)
+        if spec is not None:
+            shape = self._listing.shape(spec)
+            # What the client was promised nothing of is held against nothing.
+            spec = spec if (shape.has_output if modern else shape.has_older_output) else None
+        return answers.finished(output, spec, modern=modern)
 
     async def _run(
         self, exchange: Exchange, name: str, args: dict[str, Any], found: _Round
