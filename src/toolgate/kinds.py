@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from toolgate.catalog.source import Source
 from toolgate.executor.provider import Provider
-from toolgate.premises import Premises, premises, stored
+from toolgate.ground import Ground
+from toolgate.premises import Premises, premises, room, stored
 from toolgate.providers.composio.client import Client
 from toolgate.providers.composio.provider import ComposioProvider
 from toolgate.providers.plugged import PluggedProviders
@@ -58,6 +59,16 @@ class Kinds:
             protected=tuple(map(str, self.premises.own)),
             hidden=self._hidden(),
             guard=Guard(self._settings.net.allow),
+        )
+
+    async def ground(self) -> Ground:
+        """What the house stands on. A sandbox is tried once, by whoever asks first."""
+        found = await self.sandbox()
+        return Ground(
+            free=room(self._settings),
+            sandbox=found.name,
+            refusal=found.refusal,
+            is_named=self._settings.sandbox.kind != "auto",
         )
 
     def _hidden(self) -> tuple[str, ...]:
