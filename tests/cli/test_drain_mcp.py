@@ -24,6 +24,16 @@ JSON, BOTH = "application/json", "application/json, text/event-stream"
 WAYS = ((MODERN, BOTH, False), (MODERN, BOTH, True), (LEGACY, BOTH, False), (LEGACY, JSON, False))
 
 
+CAREFUL = """
+tools:
+  - name: careful
+    effect: irreversible
+    requires_confirmation: true
+    config: {module: draining, function: pay}
+    input_schema: {type: object, properties: {key: {type: string}, hold: {type: string}}}
+"""
+
+
 @pytest.fixture
 def recorder(tmp_path: Path) -> Generator[Recorder]:
     with recording(tmp_path) as found:
@@ -61,14 +71,16 @@ class Clients:
         newer = self._sent("subscriptions/listen", wanted, "heard", (MODERN, BOTH, False))
         self.listening = [asyncio.create_task(self._read(one)) for one in (older, newer)]
 
-    def call(self, tool: str, key: str, *, way: Any = None, **more: str) -> None:
-        params = {"name": tool, "arguments": {"key": key, **more}}
+    def call(self, tool: str, key: str, *, way: Any = None, meta: Any = None, **more: str) -> None:
+        params = {"name": tool, "arguments": {"key": key, **more}, "_meta": meta or {}}
         sent = self._sent("tools/call", params, key, way or next(self._ways))
         self.asked[key] = asyncio.create_task(self._read(sent))
 
     def _sent(self, method: str, params: dict[str, Any], id_: str, way: Any) -> Any:
         version, accept, wants = way
-        meta: dict[str, Any] = {"progressToken": id_} if wants else {}
+        meta: dict[str, Any] = {**params.get("_meta", {})}
+        if wants:
+            meta["progressToken"] = id_
         if version == MODERN:
             meta |= META
         body = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params | {"_meta": meta}}
@@ -143,15 +155,7 @@ async def test_two_hundred_calls_of_both_revisions_are_answered_and_none_happens
 async def test_who_is_asked_something_when_the_server_ends_hears_that_it_does_not_wait(
     folder: Path,
 ) -> None:
-    tool = """
-tools:
-  - name: careful
-    effect: irreversible
-    requires_confirmation: true
-    config: {module: draining, function: pay}
-    input_schema: {type: object, properties: {key: {type: string}, hold: {type: string}}}
-"""
-    (folder / "tools" / "careful.yaml").write_text(tool, "utf-8")
+    (folder / "tools" / "careful.yaml").write_text(CAREFUL, "utf-8")
     with serve(folder) as server:
         admin = server.greeting["keys"]["admin"]
         async with clients(server) as all_:
@@ -165,3 +169,23 @@ tools:
     assert said[0]["method"] == "elicitation/create"
     assert "about to end" in said[-1]["error"]["message"]
     assert in_state(folder, "started") == in_state(folder, "succeeded") == 0
+
+
+@pytest.mark.req("S3", "S6", "V1")
+async def test_who_waits_for_a_person_is_told_where_to_ask_again(folder: Path) -> None:
+    (folder / "tools" / "careful.yaml").write_text(CAREFUL, "utf-8")
+    with serve(folder) as server:
+        admin = server.greeting["keys"]["admin"]
+        async with clients(server) as all_:
+            await all_.begin()
+            for number, way in enumerate(WAYS):
+                key, meta = f"waits{number}", {"toolgate/waitSeconds": 600}
+                all_.call("careful", key, hold="", way=way, meta=meta)
+            await until(
+                lambda: len(server.get("/v1/approvals", admin).body["approvals"]) == len(WAYS)
+            )
+            server.process.send_signal(signal.SIGTERM)
+            told = await asyncio.gather(*all_.asked.values())
+        assert await asyncio.to_thread(server.process.wait, 40) == 0
+    status = [said[-1]["result"]["_meta"]["toolgate/status"] for said in told]
+    assert status == ["pending_approval"] * len(WAYS)
