@@ -300,6 +300,7 @@ async def _assembled(
         ),
         plugins=plugins.desk,
         queue=Queues(queued.queue, queued.dead, queued.broker, lambda: sum(queued.left)),
+        ground=kinds.ground,
     )
     _at_work(house, stack)
     if tasks.scheduled:

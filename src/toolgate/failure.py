@@ -82,7 +82,7 @@ class TimedOut(CallFailed):
 
 
 class InvalidOutput(CallFailed):
-    """The tool ran, but what it returned is not JSON, or far too large; correct the tool."""
+    """The tool ran, but its result is not JSON, not as listed, or far too large; correct it."""
 
     code = "invalid_output"
 

@@ -5,8 +5,9 @@ from collections.abc import Container, Iterable, Mapping
 
 from toolgate.catalog.source import Source
 from toolgate.executor.provider import Provider
+from toolgate.ground import Ground
 from toolgate.plugins.brought import Brought
-from toolgate.premises import Premises, premises, stored
+from toolgate.premises import Premises, premises, room, stored
 from toolgate.providers.composio.client import Client
 from toolgate.providers.composio.provider import ComposioProvider
 from toolgate.providers.plugged import PluggedProviders
@@ -63,6 +64,16 @@ class Kinds:
             protected=tuple(map(str, self.premises.own)),
             hidden=self._hidden(),
             guard=Guard(self._settings.net.allow),
+        )
+
+    async def ground(self) -> Ground:
+        """What the house stands on. A sandbox is tried once, by whoever asks first."""
+        found = await self.sandbox()
+        return Ground(
+            free=room(self._settings),
+            sandbox=found.name,
+            refusal=found.refusal,
+            is_named=self._settings.sandbox.kind != "auto",
         )
 
     def _hidden(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ to itself no tool reads either.
 
 import contextlib
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from itertools import takewhile
@@ -71,6 +72,21 @@ def stored(settings: Settings) -> tuple[Path, ...]:
         return ()
     path = settings.path(url.removeprefix("sqlite:///"))
     return (path,) if path.parent == settings.root.absolute() else (path.parent,)
+
+
+def room(settings: Settings) -> int | None:
+    """How many bytes are free where the store is, or where it would be; `None` where nobody can
+    tell.
+    """
+    place, url = settings.root, settings.store.url
+    if url.startswith("sqlite:///") and not url.endswith(":memory:"):
+        place = settings.path(url.removeprefix("sqlite:///")).parent
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    try:
+        return shutil.disk_usage(place).free
+    except OSError:
+        return None
 
 
 def cache_of(settings: Settings) -> Path | None:

@@ -1,7 +1,7 @@
 """Runtime: discover, call and undo. Every door leads through here, and through nothing else."""
 
 import copy
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -34,6 +34,7 @@ from toolgate.executor.trace.trace import traced
 from toolgate.executor.trace.watch import Watch
 from toolgate.gate.decision import Decisions, Explanation, Forgetful
 from toolgate.gate.gate import Gate
+from toolgate.ground import Ground, unknown
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal, Outdated
 from toolgate.ledger.ledger import Ledger
@@ -89,12 +90,15 @@ class Runtime:
         servers: Review | None = None,
         plugins: Plugins | None = None,
         queue: Queues | None = None,
+        ground: Callable[[], Awaitable[Ground]] = unknown,
     ) -> None:
         """`secret`: what the doors sign by, the same on every node. `shelf`: where they leave word
         for other nodes. `upstreams`: the MCP servers whose resources and prompts they pass on.
         """
         self.secret = secret
         self.shelf = shelf
+        # For operators who are elsewhere.
+        self.ground = ground
         self.upstreams = upstreams
         self._servers = servers
         # For operators, and for who changes them while the house is open.

@@ -13,7 +13,7 @@ from tests.cli.conftest import write_tools
 from tests.house import open_gate
 from tests.server.serving import Serving
 from toolgate.cli.main import app
-from toolgate.tenancy.first import FirstKeys, first_keys
+from toolgate.tenancy.first import USER, FirstKeys, first_keys
 
 TOOLS = """\
 tools:
@@ -184,8 +184,11 @@ def words_of(line: str) -> list[str]:
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=["words", "json"])
 def test_a_command_says_the_same(houses: Houses, line: str, more: list[str]) -> None:
     words = words_of(line.removeprefix("~ "))
-    there = houses.agent if words[0] == "call" else houses.admin
-    local, far = houses.local.run(*words, *more), there.run(*words, *more)
+    calls = words[0] == "call"
+    there = houses.agent if calls else houses.admin
+    # The first key says whom its agent acts for; on this machine the command does.
+    whom = ["--user", USER] if calls else []
+    local, far = houses.local.run(*words, *whom, *more), there.run(*words, *more)
     if line.startswith("~"):
         assert (far.exit_code, first_word(far)) == (local.exit_code, first_word(local))
     else:

@@ -166,13 +166,46 @@ def test_doctor_asks_the_server(there: There) -> None:
     told = there.run("admin", "doctor", "--json")
     assert told.exit_code == 0, told.stdout
     parts = [one["part"] for one in as_json(told)]
-    assert parts == ["server", "key", "clock", "source", "source", "tools", "policy"]
+    own = ["store", "source", "source", "tools", "policy", "disk", "sandbox"]
+    assert parts == ["server", "key", "clock", *own]
     assert f"{there.url} answers" in there.run("admin", "doctor").stdout
     known = there.run("agent", "doctor", "--json")
     assert (known.exit_code, [one["part"] for one in as_json(known)]) == (0, ["server", "key"])
     for more in ({"TOOLGATE_KEY": "wrong"}, {"TOOLGATE_URL": "http://127.0.0.1:1"}):
         wrong = there.run("admin", "doctor", **more)
         assert (wrong.exit_code, "BAD " in wrong.stdout) == (1, True)
+
+
+def test_doctor_tells_of_plugins_servers_disk_and_sandbox_where_the_server_is(
+    tmp_path: Path,
+) -> None:
+    more = """
+[mcp.servers.away]
+url = "http://127.0.0.1:9/mcp"
+[sandbox]
+kind = "container"
+"""
+    (tmp_path / "toolgate.toml").write_text(more, "utf-8")
+    plugin = tmp_path / "plugins" / "broken"
+    plugin.mkdir(parents=True)
+    (plugin / "manifest.json").write_text("{", "utf-8")
+    here = tmp_path / "here"
+    here.mkdir()
+    with Serving(tmp_path) as server:
+        there = There(server, here, server.greeting["keys"])
+        told = there.run("admin", "doctor", "--json")
+        found = {one["part"]: one for one in as_json(told)}
+        assert told.exit_code == 1
+        sick = {part for part, one in found.items() if not one["fine"]}
+        assert sick == {"plugin", "mcp server", "sandbox"}
+        assert found["plugin"]["says"].startswith("broken: ")
+        assert found["mcp server"]["says"].startswith("away: ")
+        assert "GB are free" in found["disk"]["says"]
+        assert found["store"]["fine"]
+        # To others nothing of it is told.
+        others = as_json(there.run("agent", "doctor", "--json"))
+        assert [one["part"] for one in others] == ["server", "key"]
+    assert not (here / ".toolgate").exists()
 
 
 def test_a_reload_there_names_what_is_wrong_and_keeps_the_rest(there: There) -> None:

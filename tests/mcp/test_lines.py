@@ -73,6 +73,17 @@ async def test_who_is_refused_can_ask_again_under_the_same_id(house: House) -> N
     await pipe.close()
 
 
+@pytest.mark.parametrize("id_", [0, "", 1])
+async def test_an_id_can_be_used_again_once_it_is_answered(house: House, id_: Any) -> None:
+    pipe = Pipe(house)
+    for number in (1, 2):
+        pipe.say("tools/list", {"_meta": META}, id_)
+        await until(lambda number=number: len(pipe.heard) == number)
+        await asyncio.sleep(0)
+    assert ["result" in one for one in pipe.heard] == [True, True]
+    await pipe.close()
+
+
 async def test_who_begins_again_and_again_listens_once(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

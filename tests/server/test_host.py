@@ -12,7 +12,8 @@ from toolgate import Call, Extension, Toolgate
 from toolgate.errors import CallRefused, RateLimited
 from toolgate.server import app as app_
 from toolgate.server.app import App
-from toolgate.settings.settings import Server
+from toolgate.server.doors import doors
+from toolgate.settings.settings import Server, Settings
 from toolgate.tenancy.keys import FreshKey, Role
 
 Message = MutableMapping[str, Any]
@@ -121,6 +122,31 @@ async def test_only_a_host_that_names_this_server_is_answered(
         assert (status, body["code"]) == (421, "misdirected_request"), header
 
 
+@pytest.mark.req("V1", "V3")
+@pytest.mark.parametrize("kind", OURS)
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+async def test_mcp_is_answered_under_the_same_names_alone(
+    gate: Toolgate, kind: str, method: str
+) -> None:
+    server, names = OURS[kind]
+    secret = (await agent_key(gate)).secret
+    knows = (b"authorization", f"Bearer {secret}".encode())
+    async with doors(gate, Settings(server=server)) as app:
+        for name in names:
+            # Without a message, and without a session, the client is to blame: it was let in.
+            status, _ = await asgi(app, method, "/mcp", [(b"host", name.encode()), knows])
+            assert status == 400, name
+        for header in THEIRS:
+            host = [] if header is None else [(b"host", header)]
+            status, body = await asgi(app, method, "/mcp", [*host, knows])
+            assert (status, body["code"]) == (421, "misdirected_request"), header
+        origin = (b"origin", b"https://evil.example")
+        status, body = await asgi(
+            app, method, "/mcp", [(b"host", names[0].encode()), knows, origin]
+        )
+        assert (status, body["code"]) == (403, "forbidden_origin")
+
+
 async def test_without_the_check_a_rebound_name_would_be_answered(
     gate: Toolgate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,7 +156,10 @@ async def test_without_the_check_a_rebound_name_would_be_answered(
     monkeypatch.setattr(app_, "host_check", anybody)
     app = App(gate, listening())
     status, _ = await asgi(app, "GET", "/healthz", [(b"host", b"evil.example")])
-    assert status == 200, "the guard is what the test above stands on"
+    assert status == 200, "the guard is what the tests above stand on"
+    async with doors(gate, Settings()) as served:
+        status, _ = await asgi(served, "POST", "/mcp", [(b"host", b"evil.example")])
+    assert status == 401, "and only a key would be missing"
 
 
 @pytest.mark.req("V3")

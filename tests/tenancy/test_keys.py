@@ -13,7 +13,7 @@ from toolgate.store.migrate import migrate
 from toolgate.store.sqlite import Sqlite
 from toolgate.store.tables import api_keys
 from toolgate.tenancy import keys
-from toolgate.tenancy.first import AGENT, TENANT, first_keys
+from toolgate.tenancy.first import AGENT, TENANT, USER, first_keys
 from toolgate.tenancy.keys import Role
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.testing.directory import MemoryDirectory
@@ -118,6 +118,7 @@ async def test_the_first_start_makes_a_key_for_each_role() -> None:
     admin, agent = world.keys[keys.digest(made.admin)], world.keys[keys.digest(made.agent)]
     assert (admin.role, admin.tenant, admin.agent) == (Role.ADMIN, TENANT, "")
     assert (agent.role, agent.tenant, agent.agent) == (Role.AGENT, TENANT, AGENT)
+    assert (admin.user, agent.user) == ("", USER), "whoever is asked for a confirmation"
     assert AGENT in world.tenants[TENANT].capsules
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import resource
-import shutil
 from collections.abc import AsyncGenerator, Sequence
 from importlib.util import find_spec
 from urllib.parse import urlsplit
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 from toolgate import clock
 from toolgate.cli.finding import Finding
 from toolgate.errors import StoreError
+from toolgate.premises import room
 from toolgate.sandbox.choosing import chosen
 from toolgate.server.limits import MAX_CONCURRENT
 from toolgate.settings.settings import Settings
@@ -30,26 +30,33 @@ async def around(
     """`is_new`: the store is not made yet, so that nobody can ask it for the time. `programs`: who
     runs in a sandbox. `builtin`: which of our own tools do.
     """
-    found = [_open_files(), _disk(settings), await _sandbox(settings, programs, builtin)]
+    found = [_open_files(), disk(room(settings)), await _sandbox(settings, programs, builtin)]
     if not is_new:
         found += await _store(settings)
     return [*found, *[one async for one in _addresses(settings)]]
 
 
 async def _sandbox(settings: Settings, programs: Sequence[str], builtin: Sequence[str]) -> Finding:
-    """It is tried; to be without one is fine for who runs no programs of their own."""
     found = await chosen(settings.sandbox)
-    if not found.refusal:
-        return Finding("sandbox", True, f"{found.name}; it was tried, and holds")
+    is_named = settings.sandbox.kind != "auto"
+    return sandbox(found.name, found.refusal, programs, builtin, is_named=is_named)
+
+
+def sandbox(
+    name: str, refusal: str, programs: Sequence[str], builtin: Sequence[str], *, is_named: bool
+) -> Finding:
+    """It was tried; to be without one is fine for who runs no programs of their own."""
+    if not refusal:
+        return Finding("sandbox", True, f"{name}; it was tried, and holds")
     if programs:
         more = f" and {len(programs) - 1:,} more" if programs[1:] else ""
-        return Finding("sandbox", False, f"{programs[0]}{more} cannot run. {found.refusal}")
-    if settings.sandbox.kind != "auto":
-        return Finding("sandbox", False, found.refusal)
+        return Finding("sandbox", False, f"{programs[0]}{more} cannot run. {refusal}")
+    if is_named:
+        return Finding("sandbox", False, refusal)
     if builtin:
-        told = f"none, so these built-in tools cannot run: {', '.join(builtin)}. {found.refusal}"
+        told = f"none, so these built-in tools cannot run: {', '.join(builtin)}. {refusal}"
         return Finding("sandbox", True, told)
-    return Finding("sandbox", True, f"none, and nothing here needs one yet. {found.refusal}")
+    return Finding("sandbox", True, f"none, and nothing here needs one yet. {refusal}")
 
 
 def _open_files() -> Finding:
@@ -61,17 +68,10 @@ def _open_files() -> Finding:
     return Finding("open files", most >= _FEWEST_FILES, says)
 
 
-def _disk(settings: Settings) -> Finding:
-    place = settings.root
-    url = settings.store.url
-    if url.startswith("sqlite:///") and not url.endswith(":memory:"):
-        place = settings.path(url.removeprefix("sqlite:///")).parent
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    try:
-        free = shutil.disk_usage(place).free
-    except OSError as error:
-        return Finding("disk", False, f"cannot be looked at ({error.strerror})")
+def disk(free: int | None) -> Finding:
+    """So many bytes are left where the store is."""
+    if free is None:
+        return Finding("disk", False, "cannot be looked at; check that the store's folder is there")
     if free < _LEAST_FREE:
         says = f"only {free / 1e6:,.0f} MB are free where the store is; make room"
         return Finding("disk", False, says)

@@ -5,12 +5,15 @@ from typing import Any
 import msgspec
 
 from toolgate import clock
+from toolgate.catalog.plugins import SOURCE as PLUGIN
 from toolgate.cli import show
-from toolgate.cli.around import skew
+from toolgate.cli.around import disk, sandbox, skew
 from toolgate.cli.far import Place, Server, reach
-from toolgate.cli.finding import Finding, of_engine, of_sources
+from toolgate.cli.finding import Finding, of_engine, of_listed, of_parts, of_plugin, of_sources
 from toolgate.errors import PermissionDenied, ToolgateError, Unauthenticated
 from toolgate.gate.policy import Health
+from toolgate.ground import Ground
+from toolgate.upstreams.review import SOURCE
 
 
 async def examined(place: Place) -> list[Finding]:
@@ -33,13 +36,22 @@ async def _asked(server: Server) -> list[Finding]:
         says = "opens the server, and is no admin's: its parts are not told to it"
         return [*found, Finding("key", True, says)]
     middle = (before + clock.unix_ns()) / 2
-    tools = f"{told['tools']:,} can run; {show.count(told['tenants'], 'tenant')}"
+    plugins, servers = await server.get("plugins"), await server.get("servers")
+    ground = msgspec.convert(told["ground"], Ground)
+    programs, builtin = told["programs"], told["builtin_programs"]
+    apart = (SOURCE, PLUGIN)
+    sources = [one for one in told["sources"] if not one["source"].startswith(apart)]
     return [
         *found,
         Finding("key", True, "an admin's"),
         skew((told["now_ns"] - middle) / 1e9, "the server"),
-        *of_sources(told["sources"]),
-        Finding("tools", True, tools),
+        *of_parts(told["parts"], show.count(told["tenants"], "tenant")),
+        *of_sources(sources),
+        Finding("tools", True, f"{told['tools']:,} can run"),
         *(Finding("tool", False, f"{name}: {why}") for name, why in told["unusable"].items()),
+        *map(of_plugin, plugins["plugins"]),
+        *map(of_listed, servers["servers"]),
         *(of_engine(msgspec.convert(one, Health)) for one in told["engines"]),
+        disk(ground.free),
+        sandbox(ground.sandbox, ground.refusal, programs, builtin, is_named=ground.is_named),
     ]

@@ -71,5 +71,25 @@ def of_server(row: Mapping[str, Any]) -> Finding:
     return Finding("mcp server", False, f"{name}: answers, but {problem}{look}")
 
 
+def of_listed(row: Mapping[str, Any]) -> Finding:
+    """How an MCP server is, by the list of the house that uses it."""
+    if row["state"] == "off":
+        return Finding("mcp server", True, f"{row['name']}: switched off")
+    answers = row["state"] == "up"
+    problem = row["problem"] or ("" if answers else "does not answer")
+    return of_server({**row, "ok": answers, "problem": problem, "server": {}})
+
+
+def of_parts(parts: Mapping[str, str], tenants: str) -> list[Finding]:
+    """What a house depends on, as it says itself; its engines tell more of themselves."""
+    others = {name: state == "ok" for name, state in parts.items() if name not in ENGINES}
+    others["store"] = parts["store"] == "ok"
+    says = {True: "answers the server", False: "does not answer the server; look at its log"}
+    return [
+        Finding(name, fine, f"{says[fine]}; {tenants}" if name == "store" else says[fine])
+        for name, fine in others.items()
+    ]
+
+
 def _tools(number: int) -> str:
     return f"{number:,} tool" if number == 1 else f"{number:,} tools"

@@ -18,7 +18,7 @@ from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.lines import MOST, Lines
 from toolgate.server.rights import Right, may, not_for
 from toolgate.settings.settings import Settings
-from toolgate.tenancy.first import first_agent
+from toolgate.tenancy.first import USER, first_agent
 from toolgate.tenancy.keys import Key, Role
 
 KEY = "TOOLGATE_KEY"
@@ -30,7 +30,12 @@ def stdio(
     config: Config = None,
     tenant: Tenant = TENANT,
     agent: Agent = AGENT,
-    user: Annotated[str, typer.Option("--user", help="The user that the agent acts for.")] = "",
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user", help="The user that the agent acts for; for the first agent, its owner."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Serve MCP on standard input and output.
@@ -41,6 +46,9 @@ def stdio(
     with ending(json=json):
         settings = load(config)
         log.follow(handler, settings.telemetry)
+        if user is None:
+            # Of others it is known whom they act for, or that they act for nobody.
+            user = USER if (tenant, agent) == (TENANT, AGENT) else ""
         asyncio.run(_serve(settings, Caller(tenant=tenant, agent=agent, user=user)))
 
 

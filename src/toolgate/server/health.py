@@ -23,7 +23,7 @@ async def ready(gate: Runtime) -> Reply:
     engines = [one for one in gate.gate.health() if not one.ok]
     # What decides all the same, by the last good policy or without what nodes share, is ready:
     # taking every node out would not help.
-    parts = _parts(gate)
+    parts = parts_of(gate)
     is_ready = (
         parts["store"] == _OK
         and all(one.foreign for one in sick)
@@ -39,7 +39,7 @@ async def ready(gate: Runtime) -> Reply:
     return Reply(200 if is_ready else 503, orjson.dumps(told))
 
 
-def _parts(gate: Runtime) -> dict[str, str]:
+def parts_of(gate: Runtime) -> dict[str, str]:
     """What this house depends on, and whether it is there. Without a broker queued calls wait, and
     a node is ready all the same.
     """

@@ -11,7 +11,7 @@ from toolgate.spec.names import for_model
 from toolgate.spec.tool import ToolSpec, definition
 
 # What a service says of its answers it need not keep to, and a client takes any other for an error.
-_UNHELD = frozenset({"http"})
+UNHELD = frozenset({"http"})
 
 
 def openai(spec: ToolSpec) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def mcp(spec: ToolSpec) -> dict[str, Any]:
         "description": spec.description,
         "inputSchema": spec.input_schema.value(),
     }
-    if spec.output_schema is not None and spec.provider not in _UNHELD:
+    if spec.output_schema is not None and spec.provider not in UNHELD:
         output = spec.output_schema.value()
         if isinstance(output, dict) and cast("dict[str, Any]", output).get("type") == "object":
             tool["outputSchema"] = output

@@ -6,6 +6,8 @@ from toolgate.tenancy.tenancy import Tenancy
 
 TENANT = "demo"
 AGENT = "assistant"
+# The person at the machine. An agent that acts for nobody has nobody to ask for a confirmation.
+USER = "owner"
 
 
 class FirstKeys(msgspec.Struct, frozen=True):
@@ -17,7 +19,7 @@ class FirstKeys(msgspec.Struct, frozen=True):
 
 async def first_keys(tenancy: Tenancy) -> FirstKeys | None:
     """Make them if there never were any: who revoked them all did not ask for new ones."""
-    made = await tenancy.add_first_keys(TENANT, AGENT)
+    made = await tenancy.add_first_keys(TENANT, AGENT, USER)
     if made is None:
         return None
     admin, agent = made

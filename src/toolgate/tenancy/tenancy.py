@@ -187,11 +187,13 @@ class Tenancy(Rules, Relating, Limiting, Serving):
                 return key
         raise InvalidRequest(f"There is no key {key_id[:80]!r}; nothing was changed.")
 
-    async def add_first_keys(self, tenant: str, agent: str) -> tuple[FreshKey, FreshKey] | None:
+    async def add_first_keys(
+        self, tenant: str, agent: str, user: str = ""
+    ) -> tuple[FreshKey, FreshKey] | None:
         """A tenant, its agent, and a key for an admin and the agent, if there never was a key."""
         plain("tenant", tenant)
         admin = keys.make(Role.ADMIN, tenant=tenant)
-        own = keys.make(Role.AGENT, tenant=tenant, agent=plain("agent", agent))
+        own = keys.make(Role.AGENT, tenant=tenant, agent=plain("agent", agent), user=user)
         try:
             await self._put(
                 FirstKeys(),

@@ -368,9 +368,22 @@ class SourceHealth(Shape, kw_only=True):
     stale: bool
 
 
+class Ground(Shape, kw_only=True):
+    """What it stands on: bytes that are free where the store is, and what programs run in."""
+
+    free: int | None
+    sandbox: str
+    refusal: str
+    is_named: bool
+
+
 class HouseHealth(Shape, kw_only=True):
     """How each part of the house is, and what time it has."""
 
+    parts: dict[str, str]
+    ground: Ground
+    programs: list[str]
+    builtin_programs: list[str]
     now_ns: int
     tenants: int
     tools: int

@@ -5,22 +5,32 @@ from typing import Any
 import msgspec
 
 from toolgate import clock
+from toolgate.furnishing import programs_among
 from toolgate.server.admin.desk import Desk
 from toolgate.server.fields import Nothing
+from toolgate.server.health import parts_of
 from toolgate.spec.tool import BUILT_IN
 
 _MOST_NAMED = 20
 
 
 async def show_health(desk: Desk, _: Nothing) -> Any:
-    """`GET health`: sources, engines, tools that cannot run, and what time it is there."""
+    """`GET health`: store, sources, engines, tools that cannot run, disk, sandbox, and what time it
+    is there.
+    """
     snapshot = desk.gate.catalog.current
     own = {
         name: reason
         for name, reason in snapshot.unusable.items()
         if snapshot.specs[name].origin.where != BUILT_IN
     }
+    ready = [one for name, one in snapshot.specs.items() if name not in snapshot.unusable]
+    programs = [name for name, one in snapshot.specs.items() if one.provider == "shell"]
     return {
+        "parts": parts_of(desk.gate),
+        "ground": msgspec.to_builtins(await desk.gate.ground()),
+        "programs": sorted(programs)[:_MOST_NAMED],
+        "builtin_programs": programs_among(ready),
         "now_ns": clock.unix_ns(),
         "tenants": len(desk.gate.tenancy.world.tenants),
         "tools": len(snapshot.specs) - len(snapshot.unusable),

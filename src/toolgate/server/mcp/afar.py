@@ -26,6 +26,8 @@ _GONE_NS = 20 * 10**9
 _PATIENCE_NS = 4 * 10**9
 _KEPT_NS = 600 * 10**9
 _WANTED = "stream"
+# What the end of a stream takes to be put where its reader finds it.
+_LAST = 2.0
 
 
 class Afar:
@@ -38,8 +40,11 @@ class Afar:
         post.sweeps(KIND, _KEPT_NS)
         post.on(_WANTED, self._wanted)
 
-    def close(self) -> None:
-        """Nobody here has anything for others any more."""
+    async def close(self) -> None:
+        """Nobody here has anything for others any more, but the ends of what is over."""
+        last = {task for stream, task in self._mirrors.items() if stream.is_closed}
+        if last:
+            await asyncio.wait(last, timeout=_LAST)
         for one in self._mirrors.values():
             one.cancel()
 

@@ -1,22 +1,30 @@
 """An Output as the result of `tools/call`."""
 
+import logging
 from collections.abc import Callable
 from typing import Any, cast
 
 import orjson
 
 from toolgate.call import Output
-from toolgate.errors import ApprovalPending, ToolgateError
+from toolgate.errors import ApprovalPending, InvalidOutput, ToolgateError
 from toolgate.server.mcp import revision
 from toolgate.server.mcp.blocks import blocks
 from toolgate.server.mcp.label import UNTRUSTED, disclaimed
+from toolgate.server.mcp.promised import held, is_aside
 from toolgate.server.mcp.rpc import Id
+from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
 
+log = logging.getLogger("toolgate.server")
 CALL_ID = "toolgate/callId"
 STATUS = "toolgate/status"
 ERROR = "toolgate/error"
 _BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_ASIDE = (
+    "The tool ran, and this is the head of its result. The rest is read by the reference, if there "
+    "is one: do not call the tool again for it."
+)
 _MARKED = frozenset({"content", "structuredContent"})
 _SERVER = {revision.SERVER: dict(revision.INFO)}
 _HEAD = (
@@ -47,21 +55,21 @@ def finished(output: Output, spec: ToolSpec | None, *, modern: bool) -> dict[str
         if spec is not None:
             # A list that tells of a schema promises something that fits it.
             result.setdefault("structuredContent", data)
+        if not modern and type(result.get("structuredContent")) is not dict:
+            result.pop("structuredContent", None)
     else:
         # Written once, for both.
         raw = b"" if type(data) is str else orjson.dumps(data)
         text = data if type(data) is str else raw.decode()
         shown = blocks(spec, data) or [{"type": "text", "text": text}]
         result = {"content": shown, "isError": False}
-        if type(data) is dict:
-            if spec is None:
-                result["structuredContent"] = orjson.Fragment(raw)
-            else:
-                result["structuredContent"] = data
-    if spec is not None and not _fits(spec, result):
-        # A client holds it against the schema, and would refuse what was kept aside.
-        result.pop("structuredContent", None)
-        result["isError"] = True
+        if spec is not None:
+            result["structuredContent"] = data
+        # The older revision knows objects only; of a text, or of nothing, there is no more to say.
+        elif type(data) is dict or (modern and raw and data is not None):
+            result["structuredContent"] = orjson.Fragment(raw)
+    if spec is not None:
+        _held(spec, result, output, meta)
     return stamped(result, meta, modern=modern)
 
 
@@ -139,12 +147,26 @@ def _where(details: dict[str, Any]) -> str:
     return f" To agree: {', or '.join(ways.values())}." if ways else ""
 
 
-def held(spec: ToolSpec) -> Callable[[Any], bool] | None:
-    """What the list tells of a tool's result has to hold for it: how that is found out."""
-    schema = spec.output_schema
-    return None if schema is None or schema.value().get("type") != "object" else schema.is_valid
-
-
-def _fits(spec: ToolSpec, result: dict[str, Any]) -> bool:
+def _held(spec: ToolSpec, result: dict[str, Any], output: Output, meta: dict[str, Any]) -> None:
+    """Against what the list says of it: a client refuses anything else."""
+    structured = result.get("structuredContent")
     fits = held(spec)
-    return fits is None or fits(result.get("structuredContent"))
+    if fits is None or fits(structured):
+        return
+    if is_aside(structured):
+        result["content"] = [*result["content"], _said(_ASIDE)]
+        return
+    log.warning(
+        "the result of call %s does not fit the output_schema of %s", output.call_id, spec.name
+    )
+    # Without it a client that checks would raise, and nobody would hear that the tool has run.
+    result.pop("structuredContent", None)
+    result["isError"] = True
+    meta[ERROR] = {"code": InvalidOutput.code, "retryable": False}
+    again = "" if spec.effect is Effect.PURE else " Its effect has happened: do not call it again."
+    ran = f"{InvalidOutput.code}: {spec.name!r} ran, but its result does not fit its output_schema."
+    result["content"] = [_said(ran + again + " The result follows."), *result["content"]]
+
+
+def _said(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}

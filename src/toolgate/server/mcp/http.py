@@ -64,17 +64,22 @@ class Mcp:
         self._callers: dict[str, tuple[Key, Caller]] = {}
 
     def end_streams(self) -> None:
-        """Nobody listens any longer; what runs, runs on."""
+        """Nobody listens any longer; what runs, runs on, and is answered."""
         self._ended_ns = self._ended_ns or clock.monotonic_ns()
-        self._legacy.close()
+        self._legacy.hush()
         self._listeners.close()
 
     async def close(self) -> None:
         """The end."""
         self.end_streams()
-        # Of the time that calls have for their end, requests had their part.
-        gone = (clock.monotonic_ns() - self._ended_ns) / 1e9
-        await self._answering.close(max(0.0, self._drain - gone))
+        if running := self._tasks | self._legacy.running:
+            await asyncio.wait(running, timeout=self._left())
+        await self._legacy.close()
+        await self._answering.close(self._left())
+
+    def _left(self) -> float:
+        """Of the time that calls have for their end, requests had their part."""
+        return max(0.0, self._drain - (clock.monotonic_ns() - self._ended_ns) / 1e9)
 
     async def __call__(self, scope: Scope, receive: Receive, send: sse.Send) -> None:
         """Answer one request."""

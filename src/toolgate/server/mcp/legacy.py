@@ -57,10 +57,21 @@ class Legacy:
         # Held here: what runs on after its client has gone must not be forgotten.
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def close(self) -> None:
+    @property
+    def running(self) -> frozenset[asyncio.Task[Any]]:
+        """What is still to be answered on a stream, whether or not anybody reads it."""
+        return frozenset(self._tasks)
+
+    def hush(self) -> None:
+        """The house is about to end: who only listens need not wait for it. A stream with an answer
+        on its way stays: without it a client would call again, and what it called happen twice.
+        """
+        self._sessions.hush()
+
+    async def close(self) -> None:
         """Every stream ends."""
+        await self._afar.close()
         self._sessions.close()
-        self._afar.close()
 
     async def post(
         self,

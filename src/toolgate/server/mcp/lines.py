@@ -94,13 +94,14 @@ class Lines:
             self._begin(message)
 
     def _begin(self, message: Message) -> None:
-        assert message.id is not None  # noqa: S101  a request has one
+        id_ = message.id
+        assert id_ is not None  # noqa: S101  a request has one
         name = _LISTENS if message.method == "subscriptions/listen" else _RUNS
         if not self._answering.changes_nothing(message):
             name = _CHANGES
         task = asyncio.create_task(self._answer(message), name=name)
-        self._running[message.id] = task
-        task.add_done_callback(lambda _: self._running.pop(message.id or "", None))
+        self._running[id_] = task
+        task.add_done_callback(lambda _: self._running.pop(id_, None))
 
     async def _answer(self, message: Message) -> None:
         try:

@@ -9,9 +9,9 @@ import orjson
 
 from toolgate.catalog.snapshot import Snapshot
 from toolgate.server.mcp import revision
-from toolgate.server.mcp.answers import held
 from toolgate.server.mcp.blocks import is_bare
 from toolgate.server.mcp.paging import after_of, cursor_of
+from toolgate.server.mcp.promised import held, listed
 from toolgate.server.mcp.rpc import Id, Params
 from toolgate.spec.export import mcp
 from toolgate.spec.names import for_model
@@ -29,11 +29,14 @@ class Shape(NamedTuple):
     """A tool as clients see it."""
 
     raw: bytes
+    # The same on the older revision.
+    older: bytes
     # Whether results are held against a schema that was listed.
     has_output: bool
+    has_older_output: bool
     # Whether some of its arguments have to stand in headers too.
     is_mirrored: bool
-    # What results have to be, where they are objects that a listed schema tells of.
+    # What results have to be, where a listed schema tells of them.
     fits: Callable[[Any], bool] | None
     # Whether a result is shown as its JSON, and nothing of it as a text or a picture.
     is_bare: bool
@@ -45,7 +48,7 @@ class Listing:
     def __init__(self) -> None:
         self._shapes: dict[str, Shape] = {}
         # By the identity of what the gate gave, which is the same as long as nothing has changed.
-        self._pages: OrderedDict[tuple[int, int], tuple[tuple[ToolSpec, ...], bytes]] = (
+        self._pages: OrderedDict[tuple[int, int, bool], tuple[tuple[ToolSpec, ...], bytes]] = (
             OrderedDict()
         )
         self._names: tuple[Snapshot, dict[str, str]] | None = None
@@ -59,19 +62,22 @@ class Listing:
             found = self._shapes[spec.fingerprint] = _shape(spec)
         return found
 
-    def page(self, specs: tuple[ToolSpec, ...], params: Params) -> tuple[bytes, str | None]:
+    def page(
+        self, specs: tuple[ToolSpec, ...], params: Params, *, modern: bool
+    ) -> tuple[bytes, str | None]:
         """The tools of one page as a JSON list, and the cursor of the next."""
         # By name: what comes or goes meanwhile moves no other tool from one page to the next.
         after = after_of(params.get("cursor"))
         start = bisect_right(specs, after, key=_name) if after else 0
-        key = (id(specs), start)
+        key = (id(specs), start, modern)
         kept = self._pages.get(key)
         if kept is not None and kept[0] is specs:
             self._pages.move_to_end(key)
             raw = kept[1]
         else:
             some = specs[start : start + PAGE]
-            raw = b"[" + b",".join([self.shape(one).raw for one in some]) + b"]"
+            shapes = [self.shape(one) for one in some]
+            raw = b"[" + b",".join([one.raw if modern else one.older for one in shapes]) + b"]"
             self._pages[key] = (specs, raw)
             if len(self._pages) > _MOST_LISTS:
                 self._pages.popitem(last=False)
@@ -92,22 +98,31 @@ class Listing:
 
 
 def _shape(spec: ToolSpec) -> Shape:
-    shown = mcp(spec)
-    has_output = "outputSchema" in shown
+    output, older = listed(spec, modern=True), listed(spec, modern=False)
+    has_output = output is not None
+    raw = _written(spec, output)
     return Shape(
-        raw=orjson.dumps(shown),
+        raw=raw,
+        older=raw if older == output else _written(spec, older),
         has_output=has_output,
+        has_older_output=older is not None,
         is_mirrored=b'"x-mcp-header"' in spec.input_schema.raw,
         fits=held(spec) if has_output else None,
         is_bare=not has_output or is_bare(spec),
     )
 
 
+def _written(spec: ToolSpec, output: dict[str, Any] | None) -> bytes:
+    shown = mcp(spec)
+    shown.pop("outputSchema", None)
+    return orjson.dumps(shown if output is None else shown | {"outputSchema": output})
+
+
 def answer(
     id_: Id, listing: Listing, specs: tuple[ToolSpec, ...], params: Params, *, modern: bool
 ) -> bytes:
     """The whole answer. The list goes in as it is: to write it again would cost the most."""
-    raw, following = listing.page(specs, params)
+    raw, following = listing.page(specs, params, modern=modern)
     rest: dict[str, Any] = {}
     if following is not None:
         rest["nextCursor"] = following

@@ -71,6 +71,7 @@ class Session:
         self._kept = Kept(MOST_OF_SESSION)
         self._kept_of_key = Kept(MOST_OF_KEY) if kept is None else kept
         self._asked: dict[str, asyncio.Future[Any]] = {}
+        self._is_hushed = False
         self._number = 0
 
     @property
@@ -109,6 +110,8 @@ class Session:
 
     async def ask(self, stream: Stream, method: str, params: Params) -> Any:
         """A request to the client, on one of its streams, and its answer."""
+        if self._is_hushed:
+            raise _too_late()
         id_ = self._question()
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._asked[id_] = answer
@@ -132,6 +135,16 @@ class Session:
             waiting.set_result(result)
         return True
 
+    def hush(self) -> None:
+        """Nothing is told beside its answers any more, and its client is asked nothing: what it
+        says could no longer arrive. What runs is still answered on its own stream.
+        """
+        self._is_hushed = True
+        self.beside.close()
+        for one in self._asked.values():
+            if not one.done():
+                one.set_exception(_too_late())
+
     def close(self) -> None:
         """Nobody will come back."""
         self.beside.close()
@@ -151,6 +164,7 @@ class Sessions:
         # The one that was used last stands last.
         self._all: OrderedDict[str, Session] = OrderedDict()
         self._named: WeakValueDictionary[str, Session] = WeakValueDictionary()
+        self._is_hushed = False
         # By key, as long as it has a session.
         self._kept: WeakValueDictionary[str, Kept] = WeakValueDictionary()
 
@@ -189,6 +203,8 @@ class Sessions:
         made = Session(id_, peer, kept, node=self._node, question=question)
         self._all[id_] = made
         self._named[made.name] = made
+        if self._is_hushed:
+            made.hush()
         return made
 
     def find(self, id_: str, key_id: str) -> Session | None:
@@ -204,6 +220,12 @@ class Sessions:
         """The client said goodbye."""
         if self._all.pop(session.id, None) is not None:
             session.close()
+
+    def hush(self) -> None:
+        """The house is about to close: nobody listens any more, also who comes only now."""
+        self._is_hushed = True
+        for session in self._all.values():
+            session.hush()
 
     def close(self) -> None:
         """The house closes."""
@@ -221,3 +243,9 @@ class Sessions:
                 return
             if not session.running and not session.is_heard:
                 self.end(session)
+
+
+def _too_late() -> Fault:
+    return Fault(
+        INTERNAL_ERROR, "This server is about to end, and waits for no answer of the client's."
+    )

@@ -1,8 +1,10 @@
 """`tools/call`: one call through the gate, whatever the client does meanwhile."""
 
+import asyncio
 import hashlib
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import msgspec
@@ -11,7 +13,9 @@ import orjson
 from toolgate.call import Caller, Output, Turn
 from toolgate.errors import CallRefused, CannotAsk, InputNeeded, ToolgateError, ToolNotFound
 from toolgate.executor.bare import bare
+from toolgate.executor.people import presence
 from toolgate.runtime import Runtime
+from toolgate.server.ending import ENDING
 from toolgate.server.mcp import answers, person, rpc
 from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.line import ToolLine, answers_of
@@ -155,25 +159,30 @@ class Calls:
         """How a call ended, as the result of its tool."""
         if not gate.features.structured_tool_output and output.error is None:
             output = msgspec.structs.replace(output, data=bare(output))
-        held = spec if spec is not None and self._listing.shape(spec).has_output else None
-        return answers.finished(output, held, modern=modern)
+        if spec is not None:
+            shape = self._listing.shape(spec)
+            # What the client was promised nothing of is held against nothing.
+            spec = spec if (shape.has_output if modern else shape.has_older_output) else None
+        return answers.finished(output, spec, modern=modern)
 
     async def _run(
         self, exchange: Exchange, name: str, args: dict[str, Any], found: _Round
     ) -> Output | ToolgateError:
         """An Output, or why nothing ran."""
-        try:
-            return await exchange.gate.call(
-                name,
-                args,
-                caller=_caller(exchange),
-                turn=found.turn,
-                idempotency_key=found.key,
-                wait_s=_seconds(exchange.meta),
-                line=ToolLine(exchange, found.answers),
-            )
-        except CallRefused as error:
-            return error
+        wait_s = _seconds(exchange.meta)
+        with _patient() if wait_s else nullcontext():
+            try:
+                return await exchange.gate.call(
+                    name,
+                    args,
+                    caller=_caller(exchange),
+                    turn=found.turn,
+                    idempotency_key=found.key,
+                    wait_s=wait_s,
+                    line=ToolLine(exchange, found.answers),
+                )
+            except CallRefused as error:
+                return error
 
     def _round(
         self, exchange: Exchange, name: str, args: dict[str, Any], spec: ToolSpec | None
@@ -275,6 +284,14 @@ class Calls:
             "inputRequests": dict(questions),
             "requestState": self._seal.close(kept, _bound(exchange, name, args)),
         }
+
+
+@contextmanager
+def _patient() -> Generator[None]:
+    """Who waits for a person waits no longer than the server is there, and asks again elsewhere."""
+    left = asyncio.Event()
+    with presence.until(left), ENDING.told(left.set):
+        yield
 
 
 _QUESTIONS = frozenset({InputNeeded.code, CannotAsk.code})
