@@ -15,6 +15,7 @@ from toolgate.errors import (
     UnsupportedProvider,
 )
 from toolgate.executor.resilience.deadline import out_of_time
+from toolgate.spec.document import canonical
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
 from toolgate.text.values import are_too_many
@@ -172,9 +173,13 @@ def _says(text: str, value: Any) -> bool:
     if are_too_many(text.encode("utf-8", "replace")):
         return False
     try:
-        return orjson.loads(text) == value
+        said = orjson.loads(text)
     except orjson.JSONDecodeError:
         return False
+    if said != value:
+        return False
+    # To Python 1, 1.0 and true are one value; nearly always both are in the same order, too.
+    return orjson.dumps(said) == orjson.dumps(value) or canonical(said) == canonical(value)
 
 
 def _failed(bound: _Bound, result: Mapping[str, Any]) -> ExecutionFailed:
