@@ -33,8 +33,12 @@ HARMLESS = {"destructiveHint": False}
         ({"content": [IMAGE]}, None),
         ({"content": [{"type": "text", "text": "x", "annotations": {"priority": 1}}]}, None),
         ({"content": [*text("a")["content"], IMAGE]}, None),
-        ({"content": []}, {"content": []}),
-        ({}, {"content": []}),
+        ({"content": []}, {"content": [], "isError": False}),
+        ({}, {"content": [], "isError": False}),
+        ({"content": [{"type": "future"}]}, {"content": [{"type": "future"}], "isError": False}),
+        ({"content": [{"kind": "none"}]}, None),
+        (text("hi", _meta={"a": 1}), None),
+        (text("{}", structuredContent={}, _meta={"a": 1}), {}),
     ],
 )
 def test_a_result_becomes_data(result: dict[str, Any], data: Any) -> None:
