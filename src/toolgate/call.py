@@ -391,7 +391,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
             return self._shown()
         why = f"{self.error.code}: {self.error.message}"
         # Of a result that was cut off, what there is comes before what happened to it.
-        return why if self.data is None else f"{self._shown()}\n{why}"
+        return f"{self._shown()}\n{why}" if self.status == "partial" else why
 
     def _shown(self) -> str:
         if isinstance(self.data, str):

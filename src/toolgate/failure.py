@@ -15,6 +15,8 @@ class ExecutionFailed(CallFailed):
     code = "execution_failed"
     # Whether what runs it is well, and has answered with this.
     is_answer: ClassVar[bool] = False
+    # What a tool gave with its failure, where that is more than words.
+    produced: Any = None
 
 
 class ToolError(ExecutionFailed):

@@ -16,6 +16,9 @@ LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 SERVER = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
+# Blocks that a result consists of, as far as they are known here.
+BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+
 # Who we say we are, to servers and to clients.
 INFO: Mapping[str, Any] = {"name": "toolgate", "title": "toolgate", "version": version("toolgate")}
 

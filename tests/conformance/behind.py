@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.server.serving import Serving
-from tests.servers.process import LOOPBACK, Process
+from tests.servers.process import LOOPBACK, AbsentError, Process
 
 ROOT = Path(__file__).resolve().parents[2]
 # Nobody is asked: an operator has looked at these tools, and says that they only read.
@@ -32,6 +32,19 @@ class Other(Process):
     def is_ready(self) -> bool:
         with socket.create_connection((LOOPBACK, self.port)):
             return True
+
+
+class Given(Other):
+    """The server of the given fixtures, on another framework; beside this checkout, or absent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._script = ROOT.parent / "shared" / "conformance" / "fixtures_server.py"
+        if not self._script.is_file():
+            raise AbsentError("no ../shared/conformance beside this checkout")
+
+    def command(self) -> Sequence[str]:
+        return sys.executable, "-W", "ignore", str(self._script), str(self.port)
 
 
 def settings(other: Other, **more: str) -> str:

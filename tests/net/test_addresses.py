@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.net.forms import FORMS
-from toolgate.net.addresses import not_public
+from toolgate.net.addresses import is_metadata, not_public
 
 pytestmark = pytest.mark.req("P2")
 PUBLIC = (
@@ -61,6 +61,51 @@ def test_the_same_of_ipv6(number: int) -> None:
     address = IPv6Address(number)
     if not address.is_global:
         assert not_public(address)
+
+
+METADATA = (
+    *("100.100.100.200", "168.63.129.16", "169.254.169.254", "169.254.170.2", "192.0.0.192"),
+    *("fd00:42::42", "fd00:c1::a9fe:a9fe", "fd00:ec2::254", "fd20:ce::254", "fe80::a9fe:a9fe"),
+)
+# Each leads to an IPv4 address: its halves are `high` and `low`, its bytes `a` to `d`.
+WRAPPINGS = (
+    *("::ffff:{high}:{low}", "::ffff:0:{high}:{low}", "::{high}:{low}", "64:ff9b::{high}:{low}"),
+    *("64:ff9b:1::{high}:{low}", "64:ff9b:1:7::{high}:{low}", "64:ff9b:1:{high}:{c}:{d00}::"),
+    *("64:ff9b:1:77{aa}:{b}:{low}::", "64:ff9b:1:7777:{a}:{bc}:{d00}::", "2002:{high}:{low}::1"),
+    *("2001:0:{high}:{low}:8000:63bf:1:1", "2001:0:4136:e378:8000:63bf:{not_high}:{not_low}"),
+    *("2a00:1450::5efe:{high}:{low}", "2a00:1450::200:5efe:{high}:{low}"),
+)
+
+
+def wrapped(wrapping: str, inner: str) -> IPv6Address:
+    number = int(IPv4Address(inner))
+    high, low = number >> 16, number & 0xFFFF
+    a, b, c, d = number.to_bytes(4)
+    parts = {"high": high, "low": low, "not_high": high ^ 0xFFFF, "not_low": low ^ 0xFFFF}
+    parts |= {"a": a, "b": b, "c": c, "bc": b << 8 | c, "d00": d << 8}
+    said = {name: f"{part:x}" for name, part in parts.items()}
+    return IPv6Address(wrapping.format(aa=f"{a:02x}", **said))
+
+
+@pytest.mark.parametrize("address", METADATA)
+def test_a_clouds_metadata_is_known(address: str) -> None:
+    assert is_metadata(ip_address(address))
+    assert not_public(ip_address(address)), "so that a name which leads there is refused"
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+def test_it_is_known_through_any_tunnel_and_translator(wrapping: str) -> None:
+    for inner in (one for one in METADATA if ":" not in one):
+        assert is_metadata(wrapped(wrapping, inner))
+        assert not_public(wrapped(wrapping, inner)), "so that a name which leads there is refused"
+    # The control: servers of an operator's are none, however they are reached.
+    assert not is_metadata(wrapped(wrapping, "10.1.2.3"))
+    assert not is_metadata(wrapped(wrapping, "127.0.0.1"))
+
+
+@pytest.mark.parametrize("address", ["10.0.0.7", "127.0.0.1", "::1", "fd12::1", "192.0.0.1"])
+def test_what_is_private_is_not_metadata_for_that(address: str) -> None:
+    assert not is_metadata(ip_address(address))
 
 
 def test_the_ends_of_every_private_range_are_in_it() -> None:

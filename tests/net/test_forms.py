@@ -1,14 +1,18 @@
 """120 forms of an address, 12 tricks of a URL: none of them leads to a connection."""
 
+import socket
 from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
-from tests.net.far import OK, far
+from tests.net.far import OK, answer, far
 from tests.net.forms import FORMS, TRICKS
-from tests.net.tripwire import hosts, tripwire
+from tests.net.tripwire import barred, hosts, tripwire
 from toolgate import clock
 from toolgate.net import guard as guarding
+from toolgate.net import resolver as resolving
 from toolgate.net.addresses import Address
 from toolgate.net.client import HttpClient
 from toolgate.net.errors import NotAllowed, NotSent
@@ -52,18 +56,38 @@ async def test_the_tripwire_sees_what_is_let_out() -> None:
         assert seen == [("127.0.0.1", there.port)]
 
 
-async def test_without_the_check_of_addresses_forms_would_be_reached(
+async def test_without_the_check_of_addresses_every_form_of_one_would_be_reached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The guard-off control; only to this machine, where nobody listens."""
-    forms = ("127.0.0.1", "127.255.255.254", "[::1]", "[::ffff:127.0.0.1]", "localhost")
+    """The guard-off control. Odd notations, which another guard refuses, are in the next ones."""
     monkeypatch.setattr(guarding, "not_public", nothing_wrong)
     client = HttpClient(Guard())
-    with tripwire() as seen:
-        for form in forms:
+    reached: list[str] = []
+    for form in FORMS:
+        with barred() as seen:
             await tried(client, f"http://{form}:1024/")
+        if is_address(form):
+            assert hosts(seen) == {str(ip_address(form.strip("[]")))}, form
+            reached.append(form)
     await client.close()
-    assert hosts(seen) & {"127.0.0.1", "127.255.255.254"}
+    assert len(reached) > 60
+
+
+def is_address(form: str) -> bool:
+    try:
+        return ip_address(form.strip("[]")).version == 4 or "%" not in form
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_a_lenient_reader_would_be_led_to_the_form_by_every_trick(trick: str) -> None:
+    """The guard-off control of the strict one: as browsers and many libraries read addresses."""
+    forms = [form for form in FORMS if is_address(form) and form[0] != "["]
+    assert len(forms) > 20
+    for form in forms:
+        url = TRICKS[trick](form).replace("\\", "/").replace("。", ".")
+        assert (urlsplit(url).hostname or "").strip(".") == form
 
 
 async def test_a_resolver_would_read_odd_notations_as_this_machine() -> None:
@@ -113,6 +137,72 @@ async def test_a_name_that_comes_to_lead_elsewhere_is_refused_also_where_a_conne
         monkeypatch.setattr("toolgate.net.resolver.clock.monotonic_ns", lambda: 2 * later)
         assert (await client.get(url, headers={}, most=10)).body == b"ok"
         await client.close()
+
+
+# As a host that is not on this machine, and is to be reached by nobody.
+ELSEWHERE = "127.0.0.3"
+
+
+async def test_a_name_that_leads_elsewhere_at_every_look_gets_a_connection_only_where_it_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With a time to live of nothing: no answer is good for the next request."""
+    monkeypatch.setattr(resolving, "_KEPT_NS", 0)
+    asked: list[str] = []
+
+    async def turning(_host: str) -> tuple[Address, ...]:
+        asked.append("127.0.0.1" if len(asked) % 2 == 0 else ELSEWHERE)
+        return (ip_address(asked[-1]),)
+
+    async def ends(guard: Guard) -> list[str]:
+        asked.clear()
+        client = HttpClient(guard)
+        url = there.url("/", "turning.example")
+        found = [await tried(client, url) for _ in range(6)]
+        await client.close()
+        return found
+
+    async with far(lambda _got, _writer: answer(b"ok", "Connection: close")) as there:
+        with tripwire() as seen:
+            assert await ends(Guard(["127.0.0.1"], resolver=Resolver(turning))) == [
+                *("let out", "NotAllowed", "let out", "NotAllowed", "let out", "NotAllowed")
+            ]
+        assert hosts(seen) == {"127.0.0.1"}
+        assert len(asked) == 6, "what was checked is connected to: nobody asks a second time"
+        monkeypatch.setattr(guarding, "not_public", nothing_wrong)
+        with tripwire() as seen:
+            await ends(Guard(resolver=Resolver(turning)))
+        assert ELSEWHERE in hosts(seen), "the guard-off control"
+
+
+async def test_a_name_that_leads_on_by_others_is_judged_by_where_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The system follows a chain of names; what is said of those on the way does not count."""
+    asked: list[str] = []
+
+    def followed(host: str, *_args: object, **_how: object) -> list[tuple[Any, ...]]:
+        asked.append(host)
+        end = "127.0.0.1" if host == "near.example" else ELSEWHERE
+        # As it is answered for near.example -> cdn.allowed.internal -> end.allowed.internal.
+        kind = socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
+        return [(*kind, "end.allowed.internal", (end, 0))]
+
+    async with far(lambda _got, _writer: OK) as there:
+        monkeypatch.setattr(socket, "getaddrinfo", followed)
+        client = HttpClient(Guard(["127.0.0.1", "*.allowed.internal"]))
+        with tripwire() as seen:
+            assert await tried(client, there.url("/", "far.example")) == "NotAllowed"
+            assert await tried(client, there.url("/", "near.example")) == "let out"
+        await client.close()
+        assert hosts(seen) == {"127.0.0.1"}
+        assert asked == ["far.example", "near.example"], "a link of the chain is never asked for"
+        monkeypatch.setattr(guarding, "not_public", nothing_wrong)
+        client = HttpClient(Guard())
+        with tripwire() as seen:
+            await tried(client, there.url("/", "far.example"))
+        await client.close()
+        assert hosts(seen) == {ELSEWHERE}, "the guard-off control"
 
 
 async def test_one_private_answer_among_public_ones_refuses_all() -> None:

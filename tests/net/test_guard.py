@@ -6,6 +6,7 @@ from ipaddress import ip_address
 import pytest
 
 from toolgate.errors import SettingsInvalid
+from toolgate.net import guard as guarding
 from toolgate.net.addresses import Address
 from toolgate.net.errors import NotAllowed, NotSent
 from toolgate.net.guard import Guard
@@ -24,13 +25,28 @@ KNOWN = {
     "public.example": "1.1.1.1",
     "metadata.internal": "169.254.169.254",
     "wrapped.internal": "::ffff:169.254.169.254",
+    "google.internal": "fd20:ce::254",
+    "oracle.internal": "192.0.0.192",
+    "tunnel.internal": "2002:a9fe:a9fe::1",
+    "compatible.internal": "::169.254.169.254",
+    "translated.internal": "::ffff:0:a9fe:a9fe",
+    "translator.internal": "64:ff9b:1::a9fe:a9fe",
+    "isatap.internal": "2a00:1450::5efe:a9fe:a9fe",
+    "teredo.internal": "2001:0:4136:e378:8000:63bf:5601:5601",
 }
+LED_ASTRAY = (
+    *("google", "oracle", "tunnel", "compatible", "translated", "translator", "isatap", "teredo"),
+)
 
 
 async def known(host: str) -> tuple[Address, ...]:
     if host not in KNOWN:
         raise OSError("no such name")
     return (ip_address(KNOWN[host]),)
+
+
+def nowhere_special(_address: Address) -> bool:
+    return False
 
 
 def guard(*allow: str) -> Guard:
@@ -116,6 +132,20 @@ async def test_a_clouds_metadata_takes_an_entry_of_its_own(url: str) -> None:
     every = ("169.254.169.254", "::ffff:169.254.169.254", "fe80::1", "fd00:ec2::254")
     assert await lets_out(guard("100.100.100.200", *every), url)
     assert await lets_out(guard().named("http://db.internal/"), "http://db.internal/")
+
+
+@pytest.mark.parametrize("name", LED_ASTRAY)
+async def test_a_name_of_an_operators_that_comes_to_lead_to_metadata_is_refused_in_any_notation(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"http://{name}.internal/latest"
+    assert not await lets_out(guard("*.internal"), url)
+    assert not await lets_out(guard().named(url), url)
+    assert await lets_out(guard("*.internal", KNOWN[f"{name}.internal"]), url), (
+        "an entry of its own"
+    )
+    monkeypatch.setattr(guarding, "is_metadata", nowhere_special)
+    assert await lets_out(guard("*.internal"), url), "the guard-off control"
 
 
 async def test_the_refusal_says_what_to_write() -> None:

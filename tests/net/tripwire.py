@@ -8,6 +8,7 @@ from typing import Any, cast
 
 Seen = list[tuple[str, int]]
 _watching: list[Seen] = []
+_barring: list[object] = []
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
@@ -15,6 +16,8 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         host, port = cast("tuple[Any, ...]", args[1])[:2]
         for seen in _watching:
             seen.append((str(host), int(port)))
+        if _barring:
+            raise ConnectionRefusedError
 
 
 # A hook stays as long as the process; without anybody watching it does nothing.
@@ -30,6 +33,17 @@ def tripwire() -> Generator[Seen]:
         yield seen
     finally:
         _watching.remove(seen)
+
+
+@contextmanager
+def barred() -> Generator[Seen]:
+    """The same, and nothing leaves: what connects is told that nobody is there."""
+    with tripwire() as seen:
+        _barring.append(seen)
+        try:
+            yield seen
+        finally:
+            _barring.remove(seen)
 
 
 def hosts(seen: Seen) -> set[str]:

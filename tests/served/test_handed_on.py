@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from tests.server.serving import Answer, Serving
+from tests.upstreams.bare import Bare
 from tests.upstreams.guarded import guarded
+from tests.upstreams.test_answers import uncovered
+from toolgate.net.client import HttpClient
+from toolgate.net.guard import Guard
+from toolgate.settings.outward import McpServer
+from toolgate.upstreams.cover import Cover
+from toolgate.upstreams.dialing import connected
 
 pytestmark = pytest.mark.req("P3", "V1", "V3")
 OURS = "key-of-the-operator-4471"
@@ -80,3 +87,28 @@ async def test_no_key_of_a_caller_goes_on_and_none_of_the_operators_comes_back(
         assert "of-the-caller" not in said
         assert "192.0.2.77" not in said
     assert not any(OURS in one.text for one in answers)
+
+
+async def test_a_house_that_hands_on_what_it_is_shown_would_be_seen_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The guard-off control: a caller's own in its headers and `_meta`, and nothing covered."""
+    head = {"Authorization": "KEY_OF_FAR", "Cookie": "COOKIE_OF_THE_CALLER"}
+    environ = {"KEY_OF_FAR": f"Bearer {OURS}", "COOKIE_OF_THE_CALLER": THEIRS["Cookie"]}
+    client = HttpClient(Guard())
+    async with guarded() as far:
+        far.good.add(OURS)
+        settings = McpServer(url=far.url, headers_env=head, timeout=5)
+        it = connected("far", settings, client=client, sandbox=Bare(), environ=environ)
+        await it.open()
+        meta = {"authorization": "of-the-caller-6"}
+        covered = await it.call("echo", {}, seconds=5, meta=meta)
+        monkeypatch.setattr(Cover, "over", uncovered)
+        bare = await it.call("echo", {}, seconds=5, meta=meta)
+        await it.close()
+        sent = far.asked("tools/call")[-1]
+    await client.close()
+    assert OURS not in str(covered)
+    assert OURS in str(bare)
+    assert "of-the-caller-1" in sent.headers["cookie"]
+    assert b"of-the-caller-6" in sent.body

@@ -84,6 +84,7 @@ def program(
     secrets: Mapping[str, str] | None = None,
     script: str = "misbehaving",
     policy: Policy | None = None,
+    timeout: float = 5,
 ) -> Connected:
     """The misbehaving server, or another, as a program. `-S -E` start it in a third of the time."""
     named = {name: f"HERE_{name}" for name in secrets or {}}
@@ -98,7 +99,7 @@ def program(
         env={"PATH": os.environ.get("PATH", "")},
         secrets_env=named,
         elicitation=elicitation,
-        timeout=5,
+        timeout=timeout,
     )
     held = {f"HERE_{name}": value for name, value in (secrets or {}).items()}
     return connected(
@@ -112,11 +113,15 @@ def address(
     *,
     headers: Mapping[str, str] | None = None,
     elicitation: bool = False,
+    timeout: float = 5,
 ) -> Connected:
     """A server over HTTP, with `headers` from the environment."""
     named = {name: f"HERE_{number}" for number, name in enumerate(headers or {})}
     settings = McpServer(
-        url=f"http://127.0.0.1:{port}/mcp", headers_env=named, timeout=5, elicitation=elicitation
+        url=f"http://127.0.0.1:{port}/mcp",
+        headers_env=named,
+        timeout=timeout,
+        elicitation=elicitation,
     )
     held = {f"HERE_{number}": one for number, one in enumerate((headers or {}).values())}
     return connected("bad", settings, client=client, sandbox=Bare(), environ=held)

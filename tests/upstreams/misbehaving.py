@@ -131,6 +131,8 @@ LINES: dict[str, Callable[[Any], object]] = {
     "asks elicitation": asks("elicitation/create"),
     "asks ping": asks("ping"),
 }
+# Tools that tell how often it heard something.
+COUNTED = {"cancelled": "notifications/cancelled", "pinged": "ping"}
 
 
 def main(fault: str) -> None:
@@ -141,18 +143,23 @@ def main(fault: str) -> None:
         sys.exit(7)
     if fault == "start: silent":
         time.sleep(3600)
-    cancelled = 0
+    count = {"notifications/cancelled": 0, "ping": 0}
     for raw in sys.stdin:
         said = json.loads(raw)
-        cancelled += said.get("method") == "notifications/cancelled"
+        if said.get("method") in count:
+            count[said["method"]] += 1
         if fault == "start: dies of the first question" and said.get("method") == "server/discover":
             os._exit(1)
         if fault == "start: unknown revision" and said.get("method") == "initialize":
             out(result(said["id"], WELCOME | {"protocolVersion": "1999-01-01"}) + b"\n")
             continue
         name = said["params"]["name"] if said.get("method") == "tools/call" else ""
-        if name == "cancelled":
-            out(result(said["id"], text(str(cancelled))) + b"\n")
+        if name in COUNTED:
+            out(result(said["id"], text(str(count[COUNTED[name]]))) + b"\n")
+            continue
+        if name == "slow":
+            time.sleep(0.3)
+            out(result(said["id"], text("ok")) + b"\n")
             continue
         if name in LINES:
             LINES[name](said["id"])
@@ -264,6 +271,9 @@ class Server:
         # How it says that there is no such stream, and whether it begins no session.
         self.no_stream = 405
         self.refuses = False
+        # Whether it answers requests at all, or only takes them.
+        self.answers = asyncio.Event()
+        self.answers.set()
         # Sessions begin once this is set.
         self.begins = asyncio.Event()
         self.begins.set()
@@ -290,6 +300,7 @@ class Server:
         if verb != "POST":
             writer.write(plain(b"", self.no_stream if verb == "GET" else 200))
             return True
+        await self.answers.wait()
         method = said.get("method")
         if method == "initialize":
             await self.begins.wait()

@@ -216,5 +216,6 @@ async def test_who_gives_up_tells_the_server(client: HttpClient) -> None:
         with pytest.raises(asyncio.CancelledError):
             await call
         await until(lambda: "notifications/cancelled" in methods(server))
-        assert server.heard[-1][1]["params"]["requestId"] == id_
+        told = server.heard[methods(server).index("notifications/cancelled")][1]
+        assert told["params"]["requestId"] == id_
         await upstream.close()

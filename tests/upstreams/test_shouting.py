@@ -17,7 +17,7 @@ from toolgate.net.guard import Guard
 from toolgate.upstreams import events, flood
 from toolgate.upstreams.connected import Connected
 from toolgate.upstreams.events import EndlessError, Events
-from toolgate.upstreams.flood import Flood
+from toolgate.upstreams.flood import Flood, Noise
 
 pytestmark = pytest.mark.req("P2")
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -163,6 +163,35 @@ async def test_a_server_that_says_things_without_end_is_not_listened_to(
         await until(lambda: "without end" in upstream.problem)
         await upstream.close()
     assert said > 0
+
+
+async def test_a_program_that_prints_beside_its_answers_is_served_for_as_long_as_it_answers() -> (
+    None
+):
+    sandbox = Bare()
+    upstream = program(sandbox=sandbox)
+    await upstream.open(20)
+    # Two lines each that are no MCP: twice as many as one that answers nothing may print.
+    for _ in range(1_000):
+        assert (await upstream.call("noise first", {}, seconds=10))["content"]
+    assert len(sandbox.pids) == 1
+    # The control: as many at once, and nothing else.
+    with pytest.raises(ToolgateError, match="no MCP"):
+        await upstream.call("only noise", {}, seconds=10)
+    await upstream.close()
+
+
+def test_a_call_that_prints_now_and_then_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    time, slow, fast = Clock(monkeypatch), Noise(), Noise()
+    for _ in range(5_000):
+        time.now += 20_000_000
+        slow.line()
+        assert not slow.is_all
+    for _ in range(1_001):
+        time.now += 5_000_000
+        fast.line()
+    assert fast.is_all
+    monkeypatch.undo()
 
 
 async def test_a_program_that_writes_empty_lines_without_end_is_ended(

@@ -41,7 +41,7 @@ def answer(call: Call, error: BaseException) -> Output:
     retryable = error.retryable or (isinstance(error, TimedOut) and spec.effect.repeatable)
     output = Output(
         status=_status(error, unknown=unknown),
-        data=error.produced if isinstance(error, TimedOut) else None,
+        data=error.produced if isinstance(error, (ExecutionFailed, TimedOut)) else None,
         error=Failure(
             code=error.code,
             message=error.message,

@@ -12,6 +12,7 @@ from toolgate.asked import PLAINLY, Asked
 from toolgate.call import Call, Grant, Output, Turn, new_call_id
 from toolgate.errors import (
     CallRefused,
+    ExecutionFailed,
     InvalidArguments,
     OutOfTime,
     SettingsInvalid,
@@ -310,3 +311,5 @@ class Executor:
         error.message = redactor.text(error.message)
         error.args = (error.message,)
         error.details = redactor.value(error.details)
+        if isinstance(error, ExecutionFailed) and error.produced is not None:
+            error.produced = redactor.value(error.produced)

@@ -4,6 +4,8 @@ What is not known to be public is not. `ipaddress.is_global` lets through addres
 embedded IPv4 address (NAT64, 6to4), and a few that only look public, so the ranges stand here.
 """
 
+from collections.abc import Iterator
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
 Address = IPv4Address | IPv6Address
@@ -67,21 +69,57 @@ _METADATA = tuple(
         "100.100.100.200/32",
         "168.63.129.16/32",
         "169.254.0.0/16",
+        "192.0.0.192/32",
+        "fd00:42::42/128",
+        "fd00:c1::a9fe:a9fe/128",
         "fd00:ec2::/32",
+        "fd20:ce::254/128",
         "fe80::/10",
     )
 )
+# Whoever translates these takes their last four bytes for an IPv4 address.
+_ENDS_IN_V4 = tuple(
+    IPv6Network(network)
+    for network in ("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96", "64:ff9b:1::/48")
+)
+_TO4, _TEREDO = IPv6Network("2002::/16"), IPv6Network("2001::/32")
+# A translator of one's own may also have a prefix of 48, 56 or 64 bits. The address behind it
+# leaves out the byte in the middle.
+_OWN_TRANSLATOR = IPv6Network("64:ff9b:1::/48")
+_OWN_PREFIXES = (48, 56, 64)
+_V4_BITS = 0xFFFF_FFFF
 
 
+@lru_cache(maxsize=1_024)
 def is_metadata(address: Address) -> bool:
-    """Whether it is one that no server of an operator's has, and every cloud's machine can ask."""
-    if isinstance(address, IPv6Address):
-        inner = address.ipv4_mapped
-        if inner is None and address in _NAT64:
-            inner = IPv4Address(int(address) & 0xFFFF_FFFF)
-        if inner is not None:
-            return is_metadata(inner)
-    return any(address in network for network in _METADATA)
+    """Whether it is one that no server of an operator's has, and every cloud's machine can ask.
+
+    Also where it only leads to one: a tunnel or a translator may stand on the way.
+    """
+    if any(address in network for network in _METADATA):
+        return True
+    return isinstance(address, IPv6Address) and any(map(is_metadata, _led_to(address)))
+
+
+def _led_to(address: IPv6Address) -> Iterator[IPv4Address]:
+    """Every IPv4 address that some notation has it stand for."""
+    number = int(address)
+    if any(address in network for network in _ENDS_IN_V4) or _is_isatap(address):
+        yield IPv4Address(number & _V4_BITS)
+    if address in _TO4:
+        yield IPv4Address(number >> 80 & _V4_BITS)
+    if address in _TEREDO:
+        # The client's own is written inside out; its server stands before it.
+        yield IPv4Address(~number & _V4_BITS)
+        yield IPv4Address(number >> 64 & _V4_BITS)
+    if address in _OWN_TRANSLATOR:
+        whole = (number >> 64 << 56) | (number & (1 << 56) - 1)
+        for prefix in _OWN_PREFIXES:
+            yield IPv4Address(whole >> 120 - prefix - 32 & _V4_BITS)
+
+
+def _is_isatap(address: IPv6Address) -> bool:
+    return int(address) >> 32 & _V4_BITS in _ISATAP
 
 
 def not_public(address: Address) -> str:
@@ -97,6 +135,6 @@ def not_public(address: Address) -> str:
             return what
     if address not in _UNICAST:
         return "a reserved address"
-    if int(address) >> 32 & 0xFFFF_FFFF in _ISATAP:
+    if _is_isatap(address):
         return "an address of an ISATAP tunnel"
     return ""

@@ -15,19 +15,25 @@ from toolgate.errors import (
     UnsupportedProvider,
 )
 from toolgate.executor.resilience.deadline import out_of_time
+from toolgate.protocol import BLOCKS
+from toolgate.spec.document import canonical
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
 from toolgate.text.values import are_too_many
 from toolgate.upstreams.claims import disowned
 from toolgate.upstreams.failures import BegunAnew
 from toolgate.upstreams.member import Member
-from toolgate.upstreams.upstream import Upstream
+from toolgate.upstreams.upstream import Json, Upstream
 
 # What another toolgate, or whoever knows the word, does a call once by.
 KEY = "toolgate/idempotencyKey"
 _REQUESTS: Mapping[str, str] = {"resources": "resources/read", "prompts": "prompts/get"}
 _TEXT = frozenset({"type", "text"})
+# What of `_meta` is between a server and whoever asked it, and no part of its result.
+_BETWEEN = ("io.modelcontextprotocol/", "toolgate/")
 _MOST_TOLD = 4_000
+# Of what comes with a failure, unless the tool has a limit of its own.
+_MOST_GIVEN = 100_000
 _UNKNOWN = "It may have taken effect: check before you call it again."
 # By it a door knows a result that was kept aside.
 NOTE = "read_with"
@@ -151,49 +157,94 @@ def _advise(bound: _Bound, error: CallFailed) -> None:
 
 
 def data_of(result: Mapping[str, Any]) -> Any:
-    """A text alone is a text, an object alone an object; anything else stays as it came."""
-    content = result.get("content")
-    structured = result.get("structuredContent")
-    blocks = cast("list[Any]", content) if type(content) is list else []
-    text: str | None = None
-    if len(blocks) == 1 and type(blocks[0]) is dict:
-        block = cast("dict[str, Any]", blocks[0])
-        said = block.get("text")
-        if block.get("type") == "text" and block.keys() <= _TEXT and type(said) is str:
-            text = said
+    """A text alone is a text, an object alone an object; anything else stays as it came.
+
+    What a door could not know for a result of MCP says `isError`, as only those do.
+    """
+    blocks, structured, meta = _blocks(result), result.get("structuredContent"), _meta(result)
+    text: str | None = blocks[0]["text"] if len(blocks) == 1 and _is_text(blocks[0]) else None
     if structured is None:
-        return {"content": blocks} if text is None else text
-    if not blocks or (text is not None and _says(text, structured)):
+        if text is not None and not meta:
+            return text
+    elif not blocks or (text is not None and _says(text, structured)):
         return structured
-    return {"content": blocks, "structuredContent": structured}
+    return _whole(blocks, structured, meta) | ({} if _is_known(blocks) else {"isError": False})
+
+
+def _whole(blocks: list[Any], structured: Any, meta: Json) -> Json:
+    """A result as it came, but for what stands between a server and us."""
+    more = {"structuredContent": structured, "_meta": meta or None}
+    return {"content": blocks} | {name: one for name, one in more.items() if one is not None}
+
+
+def _blocks(result: Mapping[str, Any]) -> list[Any]:
+    content = result.get("content")
+    return cast("list[Any]", content) if type(content) is list else []
+
+
+def _is_text(block: Any) -> bool:
+    """Whether it is a text, and nothing is said of it."""
+    if type(block) is not dict:
+        return False
+    told = cast("Json", block)
+    is_text = told.get("type") == "text" and type(told.get("text")) is str
+    return is_text and told.keys() <= _TEXT
+
+
+def _meta(result: Mapping[str, Any]) -> Json:
+    """What a server says of its result, and not of itself."""
+    said = result.get("_meta")
+    if type(said) is not dict:
+        return {}
+    return {name: one for name, one in cast("Json", said).items() if not name.startswith(_BETWEEN)}
+
+
+def _is_known(blocks: list[Any]) -> bool:
+    """Whether it is plain that these are blocks; or that they are none."""
+    kinds = [cast("Json", one).get("type") if type(one) is dict else None for one in blocks]
+    if any(type(kind) is not str for kind in kinds):
+        return True
+    return bool(kinds) and BLOCKS.issuperset(kinds)
 
 
 def _says(text: str, value: Any) -> bool:
     if are_too_many(text.encode("utf-8", "replace")):
         return False
     try:
-        return orjson.loads(text) == value
+        said = orjson.loads(text)
     except orjson.JSONDecodeError:
         return False
+    if said != value:
+        return False
+    # To Python 1, 1.0 and true are one value; nearly always both are in the same order, too.
+    return orjson.dumps(said) == orjson.dumps(value) or canonical(said) == canonical(value)
 
 
-def _failed(bound: _Bound, result: Mapping[str, Any]) -> ExecutionFailed:
+def _failed(bound: _Bound, result: Json) -> ExecutionFailed:
     """What the server says, as a failure. Only who reads, or is known to have done nothing, can be
     believed to have.
     """
-    content = result.get("content")
-    blocks = cast("list[Any]", content) if type(content) is list else []
-    texts = [
-        str(cast("dict[str, Any]", block).get("text", ""))
-        for block in blocks
-        if type(block) is dict
-    ]
-    said = "\n".join(filter(None, texts))[:_MOST_TOLD] or "It failed, and does not say why."
+    blocks = _blocks(result)
+    texts = [str(cast("Json", block).get("text", "")) for block in blocks if type(block) is dict]
+    whole = "\n".join(filter(None, texts))
+    said = whole[:_MOST_TOLD] or "It failed, and does not say why."
     if bound.is_harmless or bound.spec.effect is Effect.PURE:
-        return ToolError(said)
-    failed = SaidError(said)
-    _advise(bound, failed)
+        failed: ExecutionFailed = ToolError(said)
+    else:
+        failed = SaidError(said)
+        _advise(bound, failed)
+    failed.produced = _given(bound, result, is_said=said == whole)
     return failed
+
+
+def _given(bound: _Bound, result: Json, *, is_said: bool) -> Json | None:
+    """What a server gave with a failure, where that is more than was said of it."""
+    blocks, structured, meta = _blocks(result), result.get("structuredContent"), _meta(result)
+    if is_said and all(map(_is_text, blocks)) and structured is None and not meta:
+        return None
+    given = _whole(blocks, structured, meta) | {"isError": True}
+    limit = bound.spec.output_limit or _MOST_GIVEN
+    return disowned(bound.server, given) if len(orjson.dumps(given)) <= limit else None
 
 
 def _granted(spec: ToolSpec) -> _Bound:

@@ -95,6 +95,8 @@ class Child:
             # All inside are gone before it is; the one outside then ends by itself.
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._inside, signal.SIGKILL)
+            # Unless somebody has stopped it.
+            self._process.send_signal(signal.SIGCONT)
             return
         # What is being started has no first process yet, but is in the session of the one outside.
         with contextlib.suppress(ProcessLookupError):

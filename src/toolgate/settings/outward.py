@@ -179,7 +179,12 @@ class McpServer(Part):
     )
     oauth: McpOAuth = Field(default=McpOAuth.model_construct())
     timeout: Seconds = Field(
-        default=30, gt=0, le=86_400, strict=False, description="Seconds a call may take."
+        default=30,
+        gt=0,
+        le=86_400,
+        strict=False,
+        description="Seconds a call may take, and seconds that a server which left a request "
+        "without an answer may be silent when it is asked whether it is there.",
     )
     prefix: str | None = Field(
         default=None,

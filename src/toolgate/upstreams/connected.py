@@ -1,7 +1,7 @@
 """One MCP server, as the rest of the house uses it: whatever carries it, and healed by itself."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from toolgate import clock
 from toolgate.asked import Line
@@ -12,6 +12,7 @@ from toolgate.upstreams.failures import raise_told, unavailable
 from toolgate.upstreams.keeper import Dial, Keeper
 from toolgate.upstreams.lists import CHANGED, Lists
 from toolgate.upstreams.message import Json
+from toolgate.upstreams.pulse import LEFT, Pulse
 from toolgate.upstreams.rounds import answered_in_rounds
 from toolgate.upstreams.upstream import Kind
 from toolgate.upstreams.watches import Watches
@@ -39,6 +40,7 @@ class Connected:
         self._timeout = timeout
         self._asking = Asking(name, asks)
         self._lists = Lists()
+        self._pulse = Pulse(timeout)
         self._watches = Watches(self._asked_quietly)
         self._keeper = Keeper(
             dial,
@@ -98,8 +100,8 @@ class Connected:
             wire = await self._reached(seconds)
         try:
             result = await wire.call(tool, args, seconds=seconds, line=line, meta=meta)
-        except Exception as error:  # noqa: BLE001  what it was is told by kind
-            raise_told(self.name, error, seconds)
+        except BaseException as error:  # noqa: BLE001  what it was is told by kind
+            self._failed(wire, error, seconds)
         if result.get("resultType", "complete") == "complete":
             return result
         params: Json = {"name": tool, "arguments": args}
@@ -112,8 +114,8 @@ class Connected:
         wire = await self._reached(seconds)
         try:
             result = await wire.ask(method, params, seconds=seconds, line=line)
-        except Exception as error:  # noqa: BLE001
-            raise_told(self.name, error, seconds)
+        except BaseException as error:  # noqa: BLE001
+            self._failed(wire, error, seconds)
         if result.get("resultType", "complete") == "complete":
             return result
         return await self._rounds(wire, method, params, result, seconds, line, None)
@@ -136,8 +138,8 @@ class Connected:
 
         try:
             return await answered_in_rounds(result, again, self._asking, line)
-        except Exception as error:  # noqa: BLE001
-            raise_told(self.name, error, seconds)
+        except BaseException as error:  # noqa: BLE001
+            self._failed(wire, error, seconds)
 
     async def listed(self, kind: Kind) -> Sequence[Json]:
         """All pages of one list, kept until the server says that it has changed."""
@@ -151,8 +153,8 @@ class Connected:
             found = await self._lists.listed(
                 kind, ask, welcome.capabilities, is_modern=welcome.is_modern
             )
-        except Exception as error:  # noqa: BLE001
-            raise_told(self.name, error, self._timeout)
+        except BaseException as error:  # noqa: BLE001
+            self._failed(wire, error, self._timeout)
         if kind is Kind.TOOLS and welcome.is_modern:
             wire.repeat(_repeated(found))
         return found
@@ -170,6 +172,7 @@ class Connected:
         """End it, and whatever was started for it."""
         self._lists.close()
         await self._watches.close()
+        await self._pulse.close()
         await self._keeper.close()
 
     # What its server says by itself.
@@ -201,6 +204,14 @@ class Connected:
             if wire is None:
                 raise unavailable(self.name, self._keeper.why, self._keeper.wait_left())
         return wire
+
+    def _failed(self, wire: Wire, error: BaseException, seconds: float) -> NoReturn:
+        """Tell of a request that has no answer; who left it lying has to show that it is there."""
+        if isinstance(error, LEFT):
+            self._pulse.doubt(wire, is_modern=self._keeper.welcome.is_modern)
+        if not isinstance(error, Exception):
+            raise error
+        raise_told(self.name, error, seconds)
 
     async def _begun(self, wire: Wire) -> None:
         """A new connection knows nothing of what was wanted from the one before."""

@@ -81,6 +81,13 @@ class BegunAnewError(AwayError):
         super().__init__("it has begun anew.")
 
 
+class StuckError(AwayError):
+    """Its program takes nothing: what was to be sent has not left."""
+
+    def __init__(self) -> None:
+        super().__init__("its program takes nothing for now.")
+
+
 class BrokenError(Exception):
     """It was sent, and no answer came that can be read."""
 

@@ -8,6 +8,8 @@ from toolgate import clock
 MOST_OPEN = 64
 # A server that is at work asks now and then; one that does nothing else is none.
 _MOST, _WINDOW_NS = 1_000, 10_000_000_000
+# Programs print where they should not. One that prints nothing else is no server.
+_MOST_NOISE = 1_000
 # What it says without being asked: so much a second, and that for so many seconds at once.
 _EACH_NS, _AT_ONCE_NS = 500_000, 5_000_000_000
 # Who had to be slowed down for so long, without a rest in between, is read no more.
@@ -60,3 +62,23 @@ class Flood:
     def end(self) -> None:
         """It does not even take the answers."""
         self.is_over = True
+
+
+class Noise:
+    """Counts lines that are no messages: those since the last message, of the last seconds."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._since_ns = 0
+
+    def line(self) -> None:
+        """One more."""
+        now = clock.monotonic_ns()
+        if now - self._since_ns > _WINDOW_NS:
+            self.count, self._since_ns = 0, now
+        self.count += 1
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing else comes."""
+        return self.count > _MOST_NOISE

@@ -80,6 +80,7 @@ class Http:
         # Who could be asked what a server asks beside its calls; kept only where that is allowed.
         self._callers = Callers()
         self.flood = Flood()
+        self.signs = 0
         self.beside = Beside(ear)
         self._hearing: Hearing | None = None
         self._renewing: asyncio.Task[None] | None = None
@@ -231,6 +232,7 @@ class Http:
         async with self.client.stream(
             "POST", self.url, headers=head, body=body, seconds=seconds
         ) as answer:
+            self.signs += 1
             if answer.status == 200:
                 kind = answer.headers.get("content-type", "")
                 if kind.startswith(_JSON):

@@ -13,8 +13,8 @@ from toolgate.upstreams import message
 from toolgate.upstreams.beside import Beside
 from toolgate.upstreams.callers import Callers
 from toolgate.upstreams.cover import Cover
-from toolgate.upstreams.failures import AwayError, BrokenError, Ending
-from toolgate.upstreams.flood import BLANK, MOST_OPEN, Flood
+from toolgate.upstreams.failures import AwayError, BrokenError, Ending, StuckError
+from toolgate.upstreams.flood import BLANK, MOST_OPEN, Flood, Noise
 from toolgate.upstreams.hearing import LISTEN, wanted
 from toolgate.upstreams.message import Fault, Id, Json
 from toolgate.upstreams.phrases import Phrases
@@ -23,8 +23,6 @@ from toolgate.upstreams.wire import Ear, Welcome
 
 # A message with an image is a few megabytes; a line without an end is ended.
 _MOST_LINE = 32 * 1024 * 1024
-# Programs print where they should not. One that prints nothing else is no server.
-_MOST_NOISE = 1_000
 _PIECE = 256 * 1024
 _GRACE = 1.0
 # How long a program that asks may leave all answers lying.
@@ -61,7 +59,8 @@ class Pipe:
         self._tail = Tail(running.stderr, secrets)
         self._cover = Cover(secrets)
         self._tasks: set[asyncio.Task[None]] = set()
-        self.noise = 0
+        self._noise = Noise()
+        self.signs = 0
         # A pipe has no session.
         self.renew: Callable[[], Coroutine[Any, Any, None]] | None = None
         self.gone: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
@@ -135,7 +134,12 @@ class Pipe:
             if self._callers.leave(id_):
                 self._withdraw(id_)
             elif isinstance(given_up, TimeoutError):
-                raise AwayError("its program takes nothing for now.") from None
+                raise StuckError from None
+            raise
+        except BrokenError as broken:
+            if not self._callers.leave(id_):
+                # Its turn to be written never came.
+                raise AwayError(broken.why) from None
             raise
         except InputNeeded:
             # No word that it is withdrawn: it ends by the answer to its question, and says so.
@@ -194,7 +198,7 @@ class Pipe:
             if len(rest) > _MOST_LINE:
                 why = f"its program wrote a line of more than {_MOST_LINE:,} bytes, and was ended."
                 break
-            if self.noise > _MOST_NOISE:
+            if self._noise.is_all:
                 why = "its program writes what is no MCP on its standard output, and was ended."
                 break
         how = await self._code()
@@ -218,8 +222,10 @@ class Pipe:
             return BLANK
         said = message.read(raw, self._cover)
         if said is None:
-            self.noise += 1
+            self._noise.line()
             return 1.0
+        self._noise.count = 0
+        self.signs += 1
         if message.is_answer(said):
             id_ = said.get("id")
             if type(id_) is not int:
@@ -276,6 +282,10 @@ class Pipe:
         except TimeoutError:
             return "it still runs"
         return f"exit code {code}" if code >= 0 else f"signal {-code}"
+
+    def lose(self, why: str) -> None:
+        """It is of no use any more; whoever keeps it closes it."""
+        self._end(why, "it still runs")
 
     def _end(self, why: str, how: str) -> None:
         if self.gone.done():

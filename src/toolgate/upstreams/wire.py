@@ -48,6 +48,11 @@ class Wire(Protocol):
         """Why it is over, once it is."""
         ...
 
+    @property
+    def signs(self) -> int:
+        """How often it has given a sign of itself: one that did since is there."""
+        ...
+
     async def ask(
         self,
         method: str,
@@ -86,6 +91,10 @@ class Wire(Protocol):
 
     def repeat(self, headers: Mapping[str, Mapping[tuple[str, ...], str]]) -> None:
         """Which arguments of which tools stand in headers too."""
+        ...
+
+    def lose(self, why: str) -> None:
+        """It is over: requests that wait are told so, and `gone` why."""
         ...
 
     async def close(self) -> None:

@@ -277,11 +277,20 @@ async def test_without_a_prefix_tools_have_their_own_names_and_nobody_elses() ->
 
 
 @pytest.mark.parametrize("name", ["r\u0435ad", "wr1te", "wr\u0131te"])
-async def test_a_name_that_looks_like_another_waits(name: str) -> None:
-    other = MemoryUpstream("web", tools=[tool(name), tool("search")])
-    async with served({"files": files(), "web": other}) as house:
+async def test_a_name_that_looks_like_another_waits(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def both() -> dict[str, MemoryUpstream]:
+        other = MemoryUpstream("web", tools=[tool(name), tool("search")])
+        return {"files": files(), "web": other}
+
+    async with served(both()) as house:
         assert await house.names() == ["mcp:files:read", "mcp:files:write", "mcp:web:search"]
         assert "suspicious" in house.problem("web") or "waits" in house.problem("web")
+    # The guard-off control.
+    monkeypatch.setattr(naming, "look_alikes", nothing_odd)
+    async with served(both()) as house:
+        assert naming.ours("mcp:web:", name) in await house.names()
 
 
 @pytest.mark.parametrize("name", ["WRITE", "Write", "send-mail", "Send.Mail"])

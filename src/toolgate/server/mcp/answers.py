@@ -8,6 +8,7 @@ import orjson
 
 from toolgate.call import Output
 from toolgate.errors import ApprovalPending, InvalidOutput, ToolgateError
+from toolgate.protocol import BLOCKS
 from toolgate.server.mcp import revision
 from toolgate.server.mcp.blocks import blocks
 from toolgate.server.mcp.label import UNTRUSTED, disclaimed
@@ -20,12 +21,11 @@ log = logging.getLogger("toolgate.server")
 CALL_ID = "toolgate/callId"
 STATUS = "toolgate/status"
 ERROR = "toolgate/error"
-_BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 _ASIDE = (
     "The tool ran, and this is the head of its result. The rest is read by the reference, if there "
     "is one: do not call the tool again for it."
 )
-_MARKED = frozenset({"content", "structuredContent"})
+_MARKED = frozenset({"content", "structuredContent", "isError", "_meta"})
 _SERVER = {revision.SERVER: dict(revision.INFO)}
 _HEAD = (
     b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":%b}],"isError":false%b,'
@@ -51,7 +51,7 @@ def finished(output: Output, spec: ToolSpec | None, *, modern: bool) -> dict[str
     if is_content(data):
         if output.untrusted:
             data = disclaimed(data)
-        result = {**data, "isError": False}
+        result, meta = {"isError": False, **data}, _beside(data) | meta
         if spec is not None:
             # A list that tells of a schema promises something that fits it.
             result.setdefault("structuredContent", data)
@@ -119,14 +119,22 @@ def is_content(data: Any) -> bool:
     if type(data) is not dict or not data.keys() <= _MARKED:
         return False
     blocks = cast("dict[str, Any]", data).get("content")
-    return (
-        type(blocks) is list
-        and bool(cast("list[Any]", blocks))
-        and all(
-            type(one) is dict and cast("dict[str, Any]", one).get("type") in _BLOCKS
-            for one in cast("list[Any]", blocks)
-        )
-    )
+    if type(blocks) is not list:
+        return False
+    kinds: list[Any] = [
+        cast("dict[str, Any]", one).get("type") if type(one) is dict else None
+        for one in cast("list[Any]", blocks)
+    ]
+    if not all(type(kind) is str for kind in kinds):
+        return False
+    # Only a result of MCP says `isError`: also one of no block, or of kinds that nobody knows here.
+    return "isError" in data or (bool(kinds) and BLOCKS.issuperset(kinds))
+
+
+def _beside(data: dict[str, Any]) -> dict[str, Any]:
+    """What whoever made a result says of it."""
+    meta: object = data.get("_meta")
+    return cast("dict[str, Any]", meta) if type(meta) is dict else {}
 
 
 def _failed(output: Output, meta: dict[str, Any], *, modern: bool) -> dict[str, Any]:
@@ -137,8 +145,13 @@ def _failed(output: Output, meta: dict[str, Any], *, modern: bool) -> dict[str, 
     if error.code == ApprovalPending.code:
         text += _where(error.details)
         meta[ERROR]["details"] = error.details
-    content = [{"type": "text", "text": text}]
-    return stamped({"content": content, "isError": True}, meta, modern=modern)
+    said = {"type": "text", "text": text}
+    result: dict[str, Any] = {"content": [said], "isError": True}
+    if is_content(output.data):
+        given = disclaimed(output.data) if output.untrusted else output.data
+        result = {**given, "content": [said, *given["content"]], "isError": True}
+        meta = _beside(given) | meta
+    return stamped(result, meta, modern=modern)
 
 
 def _where(details: dict[str, Any]) -> str:

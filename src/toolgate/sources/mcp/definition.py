@@ -61,7 +61,8 @@ def _ordered(value: Any, within: str = "") -> Any:
 
 
 def _changes(place: str, before: Any, after: Any) -> Iterator[str]:
-    if before == after and type(before) is type(after):
+    # As they are written: to Python 1, 1.0 and true are one value, and to a fingerprint three.
+    if canonical(before) == canonical(after):
         return
     if isinstance(before, dict) and isinstance(after, dict):
         old, new = cast("Json", before), cast("Json", after)
