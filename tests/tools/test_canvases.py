@@ -154,6 +154,26 @@ async def test_what_a_person_edits_stays_and_is_told(gate: Toolgate, tmp_path: P
     assert gone not in nodes
 
 
+async def test_edits_of_a_file_come_back_to_the_canvas_that_was_exported_there(
+    gate: Toolgate, tmp_path: Path
+) -> None:
+    await told(gate, "canvas_append", session_id="s", pane="hypothesis", content="It rains.")
+    first = await told(gate, "export_reasoning_canvas", path="./reasoning.canvas")
+    assert (first["name"], first["path"]) == ("all", "reasoning.canvas")
+    path = tmp_path / "files" / first["path"]
+    path.write_text(json.dumps({"nodes": [], "edges": []}), "utf-8")
+    changes = await told(gate, "import_canvas_edits", path="reasoning.canvas")
+    assert (changes["name"], changes["created"]) == ("all", False)
+    removed = {one["id"] for one in changes["nodes"]["removed"]}
+    assert removed == {node["id"] for node in first["canvas"]["nodes"]}
+    # Who names a canvas means that one; and a file that nothing was exported to is named by itself.
+    other = await told(gate, "import_canvas_edits", path="reasoning.canvas", name="mine")
+    assert (other["name"], other["created"]) == ("mine", True)
+    path.rename(path.with_name("moved.canvas"))
+    moved = await told(gate, "import_canvas_edits", path="moved.canvas")
+    assert (moved["name"], moved["created"]) == ("moved", True)
+
+
 async def test_an_export_is_taken_back(gate: Toolgate, tmp_path: Path) -> None:
     args = {"path": "drawings/deep/one.canvas"}
     output = await gate.call("export_reasoning_canvas", args, caller=ME)
