@@ -15,7 +15,7 @@ from tests.tools.asking import ME, opened, told
 from toolgate import Caller, Toolgate
 from toolgate.errors import ToolError
 from toolgate.shelf import Place
-from toolgate.tools.canvas import gallery, panes
+from toolgate.tools.canvas import failures, gallery, panes
 from toolgate.tools.canvas.canvas import read_canvas
 from toolgate.tools.canvas.difference import count, difference
 
@@ -130,6 +130,17 @@ async def test_failures_are_drawn_with_what_followed(gate: Toolgate, tmp_path: P
     # Nobody else's calls are among them.
     other = await told(gate, "export_reasoning_canvas", OTHERS[0], graph_type="failure")
     assert other["nodes"] == 0
+
+
+async def test_others_calls_do_not_crowd_out_an_agents_failures(
+    gate: Toolgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failures, "_MOST_READ", 3)
+    assert not (await gate.call("read_file", {"path": "missing.txt"}, caller=ME)).ok
+    for _ in range(4):
+        await told(gate, "echo", OTHERS[0], text="busy")
+    found = await told(gate, "export_reasoning_canvas", graph_type="failure")
+    assert "**read_file** failed" in str(found["canvas"])
 
 
 async def test_what_a_person_edits_stays_and_is_told(gate: Toolgate, tmp_path: Path) -> None:
