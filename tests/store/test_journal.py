@@ -36,9 +36,9 @@ def shown(given: Entry) -> Entry:
     return replace(given, owner="", fence=0, lease_ns=None, tried=False, ended_ns=0, args_hash="")
 
 
-async def recorded(journal: Journal, tenant: str = "acme", **most: int) -> list[Entry]:
+async def recorded(journal: Journal, tenant: str = "acme", limit: int = 50) -> list[Entry]:
     """What is on record, as the caller wrote it."""
-    found = await journal.entries(tenant, **most)
+    found = await journal.entries(tenant, limit=limit)
     return [shown(one) if one.fence else one for one in found]
 
 
