@@ -118,10 +118,10 @@ def test_no_sandbox_is_fine_only_where_nothing_runs_in_one(
         monkeypatch.setitem(choosing.TRIED, (name, "", ""), "it is not here")
     told = {one["part"]: one for one in as_json(run("doctor", "--json"))}
     assert told["sandbox"]["fine"]
-    ours = "code_execute, git_status, run_shell, run_tests"
+    ours = "code_execute, git_status, lint_python, python_eval, run_shell, run_tests"
     waits = f"none, so these built-in tools cannot run: {ours}. No sandbox holds"
     assert told["sandbox"]["says"].startswith(waits)
-    assert "4 built-ins without a sandbox" in told["tools"]["says"]
+    assert "6 built-ins without a sandbox" in told["tools"]["says"]
     settings(tmp_path, '[tools]\nbuiltin = ["echo"]\n')
     told = {one["part"]: one for one in as_json(run("doctor", "--json"))}
     assert told["sandbox"]["fine"]

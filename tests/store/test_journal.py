@@ -10,13 +10,15 @@ from tests.store.entries import entry, pure
 from toolgate import clock
 from toolgate.call import new_call_id
 from toolgate.errors import InvalidRequest
-from toolgate.ledger.entry import Entry
+from toolgate.ledger.entry import Entry, Whose
 from toolgate.ledger.journal import Journal
 from toolgate.ledger.machine import Recovery
 from toolgate.ledger.state import MOVES, State
 from toolgate.spec.document import sha256
 from toolgate.spec.effect import CallerKind, Effect
+from toolgate.store import journal as table_journal
 from toolgate.store import page, pages
+from toolgate.testing.journal import MemoryJournal
 
 replace = msgspec.structs.replace
 pytestmark = pytest.mark.req("D1", "O2")
@@ -34,9 +36,9 @@ def shown(given: Entry) -> Entry:
     return replace(given, owner="", fence=0, lease_ns=None, tried=False, ended_ns=0, args_hash="")
 
 
-async def recorded(journal: Journal, tenant: str = "acme", **most: int) -> list[Entry]:
+async def recorded(journal: Journal, tenant: str = "acme", limit: int = 50) -> list[Entry]:
     """What is on record, as the caller wrote it."""
-    found = await journal.entries(tenant, **most)
+    found = await journal.entries(tenant, limit=limit)
     return [shown(one) if one.fence else one for one in found]
 
 
@@ -185,6 +187,37 @@ async def test_a_long_call_stands_where_it_began_not_where_it_ended(journal: Jou
     await journal.drain()
     assert list(await journal.entries("acme", limit=1)) == [kept(short)]
     assert list(await journal.entries("acme", limit=2)) == [kept(short), kept(long)]
+
+
+async def test_an_agents_calls_are_found_however_busy_others_are(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    who = {"agent": "rare", "user": "ann", "session": "s-1"}
+    made = [entry(**who), pure(**who), pure(**who | {"session": "s-2"})]
+    await journal.begin(made[0])
+    for noted in made[1:]:
+        journal.note(noted)
+    await journal.drain()
+    for other in ({"agent": "busy"}, {"agent": "rare", "user": "bob"}, {"tenant": "globex"}) * 5:
+        intent, noted = entry(**who | other), pure(**who | other)
+        await journal.begin(intent)
+        journal.note(noted)
+        await journal.drain()
+    theirs = [one.call_id for one in reversed(made)]
+    whose = Whose("rare", "ann")
+
+    async def found(of: Whose, limit: int = 3) -> list[str]:
+        return [one.call_id for one in await journal.entries("acme", limit=limit, of=of)]
+
+    assert await found(whose) == theirs
+    assert await found(whose, 1) == theirs[:1]
+    assert await found(Whose("rare", "ann", "s-1")) == theirs[1:]
+    assert await found(Whose("rare", "eve")) == await found(Whose("rar", "ann")) == []
+    if not isinstance(journal, MemoryJournal):
+        # How far back is looked has an end.
+        monkeypatch.setattr(pages, "_MOST_PAGES", 2)
+        monkeypatch.setattr(table_journal, "_MOST_ROWS", 2)
+        assert await found(whose) == []
 
 
 async def test_a_tenant_sees_its_own_calls_only(journal: Journal) -> None:

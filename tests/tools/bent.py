@@ -6,6 +6,8 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.tools.packing import packed, tar_of, zipped
@@ -49,6 +51,42 @@ def _seven(name: str) -> bytes:
     crc = struct.pack("<I", zlib.crc32(data[32 + offset : 32 + offset + size]))
     start = data[12:28] + crc
     return data[:8] + struct.pack("<I", zlib.crc32(start)) + start + data[32:]
+
+
+def _seven_of(make: Callable[[Path], None]) -> bytes:
+    """A 7z of one thing on the disk, as it is there."""
+    import py7zr  # noqa: PLC0415  an extra
+
+    raw = io.BytesIO()
+    with TemporaryDirectory() as folder, py7zr.SevenZipFile(raw, "w") as archive:
+        make(Path(folder) / "thing")
+        archive.write(Path(folder) / "thing", "thing")
+    return raw.getvalue()
+
+
+def _special(path: Path) -> None:
+    path.write_bytes(b"x")
+    path.chmod(0o4755)
+
+
+def _chained() -> bytes:
+    """A link to what is outside, a link to that link, and a file that would be written by it."""
+    first = info("first", type=tarfile.LNKTYPE, linkname="../../outside.txt")
+    second = info("second", type=tarfile.LNKTYPE, linkname="first")
+    return tar_of([(first, b""), (second, b""), (info("second", 3), b"out")])
+
+
+def million() -> bytes:
+    """A tar of a million entries, in a few megabytes: one piece of it, again and again.
+
+    Its checksum is wrong; who looks at that has unpacked half a gigabyte before.
+    """
+    pressed = zlib.compressobj(9, zlib.DEFLATED, -15)
+    rows = b"".join(info(f"{number:04}").tobuf() for number in range(1_000))
+    piece = pressed.compress(rows) + pressed.flush(zlib.Z_FULL_FLUSH)
+    end = zlib.compressobj(9, zlib.DEFLATED, -15).flush()
+    head = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
+    return head + piece * 1_000 + end + struct.pack("<II", 0, len(rows) * 1_000)
 
 
 def _overlapping() -> bytes:
@@ -121,6 +159,7 @@ BENT: dict[str, Callable[[], bytes]] = {
     "an absolute link": lambda: _linked(tarfile.SYMTYPE, "/"),
     "an over-long link": lambda: _linked(tarfile.SYMTYPE, "a/" * 3_000 + ".." * 100),
     "a hard link": lambda: _linked(tarfile.LNKTYPE, "../../outside.txt"),
+    "a chain of hard links": _chained,
     "a device": lambda: tar_of([(info("zero", type=tarfile.CHRTYPE, devmajor=1, devminor=5), b"")]),
     "a pipe": lambda: tar_of([(info("pipe", type=tarfile.FIFOTYPE), b"")]),
     "a sparse file": _sparse,
@@ -135,6 +174,8 @@ BENT: dict[str, Callable[[], bytes]] = {
     "a size below zero": _negative,
     "a 7z that leads out": lambda: _seven("../slipped.txt"),
     "a 7z with an absolute name": lambda: _seven("/slipped.txt"),
+    "a link in a 7z": lambda: _seven_of(lambda path: path.symlink_to("/etc")),
+    "set-uid in a 7z": lambda: _seven_of(_special),
     "two that overlap": _overlapping,
     "a size that is a lie": _lying,
     "an offset below zero": _beyond,

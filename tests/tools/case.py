@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 import yaml
 
-from toolgate.tools.table import table
+from toolgate.tools.table import Step, table
 
 FOLDER = Path(__file__).parent / "cases"
 
@@ -21,11 +21,10 @@ class Failing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     says: str = ""
 
 
-class Before(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Before(Step, frozen=True, forbid_unknown_fields=True):
     """A call that was made before, and succeeded."""
 
-    tool: str
-    args: dict[str, Any] = {}
+    args: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
 class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +49,23 @@ def cases_of(tool: str) -> Sequence[Case]:
     path = FOLDER / f"{tool}.yaml"
     if not path.exists():
         return ()
-    return msgspec.convert(yaml.safe_load(path.read_text("utf-8")), tuple[Case, ...])
+    return msgspec.convert(read(path.read_text("utf-8")), tuple[Case, ...])
+
+
+class _Loader(yaml.SafeLoader):
+    """What is said twice is refused: one of the two would hold nothing."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  as it is there
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]  # pyright: ignore[reportUnknownMemberType]
+        twice = [key for number, key in enumerate(keys) if key in keys[:number]]
+        if twice:
+            raise yaml.MarkedYAMLError(problem=f"{twice[0]!r} twice", problem_mark=node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def read(text: str) -> Any:
+    """A table of cases."""
+    return yaml.load(text, _Loader)  # noqa: S506  it is a safe one
 
 
 def every_case() -> list[tuple[str, Case]]:

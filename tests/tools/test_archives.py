@@ -3,7 +3,8 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncGenerator
+import zlib
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 import pytest_asyncio
 
 from tests.house import until
-from tests.tools.bent import BENT, info
+from tests.tools.bent import BENT, info, million
 from tests.tools.packing import WAYS, tar_of, tarred
 from toolgate import Caller, Toolgate
 from toolgate.errors import ToolError
 from toolgate.settings.settings import Settings
+from toolgate.tools.archive.asking import Asked
+from toolgate.tools.archive.limits import ARCHIVE
 from toolgate.tools.archive.unpacking import Unpacking
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.req("T1", "T4")]
@@ -144,6 +147,53 @@ async def test_a_bent_archive_is_refused_and_nothing_is_left(house: House, kind:
     with pytest.raises(ToolError):
         await house.ask("archive_extract", path="bent", to="never")
     assert house.everything() == before
+
+
+async def test_links_and_programs_of_others_in_a_7z_are_known_as_such(house: House) -> None:
+    for kind, why in (("a link in a 7z", "it is a link"), ("set-uid in a 7z", "set-uid")):
+        (house.files / "bent").write_bytes(BENT[kind]())
+        with pytest.raises(ToolError, match=why):
+            await house.ask("archive_extract", path="bent", to="never")
+
+
+async def test_without_the_guard_a_file_would_land_outside(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = Asked.about
+
+    async def trusting(self: Asked, verb: str, **args: Any) -> dict[str, Any]:
+        nothing: dict[str, Any] = {"problems": []}
+        return await about(self, verb, **args) | nothing
+
+    (house.files / "bent").write_bytes(BENT["zip-slip, deep"]())
+    before = house.everything()
+    monkeypatch.setattr(Asked, "about", trusting)
+    done = await house.ask("archive_extract", path="bent", to="never")
+    assert house.everything().keys() - before.keys() >= {"slipped.txt"}
+    (house.root / "slipped.txt").unlink()
+    await house.gate.undo(call_id=done["call_id"], caller=ME)
+    assert house.everything() == before
+
+
+async def test_a_million_entries_are_refused_where_there_are_too_many(house: House) -> None:
+    bomb = million()
+    assert len(bomb) < ARCHIVE
+    # It is as large as it is said to be.
+    unpacked = sum(map(len, _pieces(bomb)))
+    assert unpacked == 512 * 1_000_000
+    (house.files / "million").write_bytes(bomb)
+    before = house.everything()
+    for tool in ("archive_open", "archive_extract"):
+        with pytest.raises(ToolError, match="more than 10,000 entries"):
+            await house.ask(tool, path="million")
+    assert house.everything() == before
+
+
+def _pieces(bomb: bytes) -> Iterator[bytes]:
+    flow, left = zlib.decompressobj(-15), bomb[10:-8]
+    while left:
+        yield flow.decompress(left, 4_000_000)
+        left = flow.unconsumed_tail
 
 
 async def test_published_archives_are_refused_or_bounded(house: House) -> None:

@@ -15,7 +15,7 @@ from tests.tools.asking import ME, opened, told
 from toolgate import Caller, Toolgate
 from toolgate.errors import ToolError
 from toolgate.shelf import Place
-from toolgate.tools.canvas import gallery, panes
+from toolgate.tools.canvas import failures, gallery, panes
 from toolgate.tools.canvas.canvas import read_canvas
 from toolgate.tools.canvas.difference import count, difference
 
@@ -132,6 +132,17 @@ async def test_failures_are_drawn_with_what_followed(gate: Toolgate, tmp_path: P
     assert other["nodes"] == 0
 
 
+async def test_others_calls_do_not_crowd_out_an_agents_failures(
+    gate: Toolgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failures, "_MOST_READ", 3)
+    assert not (await gate.call("read_file", {"path": "missing.txt"}, caller=ME)).ok
+    for _ in range(4):
+        await told(gate, "echo", OTHERS[0], text="busy")
+    found = await told(gate, "export_reasoning_canvas", graph_type="failure")
+    assert "**read_file** failed" in str(found["canvas"])
+
+
 async def test_what_a_person_edits_stays_and_is_told(gate: Toolgate, tmp_path: Path) -> None:
     first = await _failures(gate)
     path = tmp_path / "files" / first["path"]
@@ -152,6 +163,26 @@ async def test_what_a_person_edits_stays_and_is_told(gate: Toolgate, tmp_path: P
     nodes = {node["id"]: node for node in again["canvas"]["nodes"]}
     assert nodes[failed["id"]]["text"] == "Known: the file was late."
     assert gone not in nodes
+
+
+async def test_edits_of_a_file_come_back_to_the_canvas_that_was_exported_there(
+    gate: Toolgate, tmp_path: Path
+) -> None:
+    await told(gate, "canvas_append", session_id="s", pane="hypothesis", content="It rains.")
+    first = await told(gate, "export_reasoning_canvas", path="./reasoning.canvas")
+    assert (first["name"], first["path"]) == ("all", "reasoning.canvas")
+    path = tmp_path / "files" / first["path"]
+    path.write_text(json.dumps({"nodes": [], "edges": []}), "utf-8")
+    changes = await told(gate, "import_canvas_edits", path="reasoning.canvas")
+    assert (changes["name"], changes["created"]) == ("all", False)
+    removed = {one["id"] for one in changes["nodes"]["removed"]}
+    assert removed == {node["id"] for node in first["canvas"]["nodes"]}
+    # Who names a canvas means that one; and a file that nothing was exported to is named by itself.
+    other = await told(gate, "import_canvas_edits", path="reasoning.canvas", name="mine")
+    assert (other["name"], other["created"]) == ("mine", True)
+    path.rename(path.with_name("moved.canvas"))
+    moved = await told(gate, "import_canvas_edits", path="moved.canvas")
+    assert (moved["name"], moved["created"]) == ("moved", True)
 
 
 async def test_an_export_is_taken_back(gate: Toolgate, tmp_path: Path) -> None:

@@ -94,9 +94,65 @@ async def test_what_is_too_much_is_not_kept_and_said_so(gate: Toolgate) -> None:
     code = "for n in range(3):\n    m = open(f'{n}', 'wb').write(bytes(3_000_000))"
     made = await run(gate, code, caller)
     assert made["session_files"] == ["0", "1"]
-    assert "too large" in made["note"]
+    [left_out] = made["left_out"]
+    assert (left_out["path"], left_out["why"][:18]) == ("2", "No more than 8 MB ")
     more = await run(gate, "m = open('3', 'wb').write(bytes(2_000_000))", caller)
     assert more["session_files"] == ["0", "1", "3"]
+
+
+HARVEST = "for n in range(64):\n    m = open(f'{n:02}', 'w').write('x')"
+GROWTH = "m = open('notes.txt', 'ab').write(bytes(5_000_000))"
+ODD = """import os
+os.mkdir("d" * 200)
+for name in (b"\\xff", b"fine", b"d" * 200 + b"/" + b"e" * 200):
+    open(name, "w").close()
+"""
+CROWD = "for n in range(400):\n    m = open(f'a{n:03}', 'w').close()"
+
+
+@pytest.mark.parametrize("code", [HARVEST, GROWTH, CROWD], ids=["many", "large", "a crowd"])
+async def test_what_there_is_no_room_for_is_not_removed(gate: Toolgate, code: str) -> None:
+    caller = Caller(tenant="acme", agent="clerk", session=f"s-{code}"[:60])
+    await run(gate, "n = open('notes.txt', 'w').write('remember me')", caller)
+    made = await run(gate, code, caller)
+    assert "removed" not in {one["change"] for one in made["files"]}
+    assert "notes.txt" in made["session_files"]
+    assert len(made["session_files"]) <= 64
+    assert made["left_out"]
+    assert "left_out" in made["note"]
+    again = await run(gate, "print(open('notes.txt').read())", caller)
+    assert again["stdout"] == "remember me\n"
+
+
+async def test_what_grew_too_large_is_named_and_stays_as_it_was(gate: Toolgate) -> None:
+    caller = Caller(tenant="acme", agent="clerk", session="s-5")
+    await run(gate, "n = open('notes.txt', 'w').write('remember me')", caller)
+    assert (await run(gate, GROWTH, caller))["left_out"] == [
+        {
+            "path": "notes.txt",
+            "why": "It has more than 4 MB. The session has it as it was before this call.",
+        }
+    ]
+    gone = await run(gate, "import os\nos.remove('notes.txt')", caller)
+    assert gone["files"] == [{"path": "notes.txt", "change": "removed"}]
+    assert gone["session_files"] == []
+
+
+async def test_what_shrinks_makes_room_for_what_grows(gate: Toolgate) -> None:
+    caller = Caller(tenant="acme", agent="clerk", session="s-6")
+    write = "for name, size in {}.items():\n    n = open(name, 'wb').write(bytes(size))"
+    before, after = {"a": 10**6, "b": 4 * 10**6, "c": 3 * 10**6}, {"a": 4 * 10**6, "b": 0}
+    await run(gate, write.format(before), caller)
+    made = await run(gate, write.format(after), caller)
+    assert "left_out" not in made
+    assert {one["path"]: one["size"] for one in made["files"]} == after
+
+
+async def test_a_name_that_cannot_be_kept_is_left_out(gate: Toolgate) -> None:
+    caller = Caller(tenant="acme", agent="clerk", session="s-7")
+    made = await run(gate, ODD, caller)
+    assert made["session_files"] == ["fine"]
+    assert ["Its path" in one["why"] for one in made["left_out"]] == [True, True]
 
 
 async def test_two_calls_at_once_keep_what_both_have_made() -> None:

@@ -1,9 +1,10 @@
 """CSV and JSON: what is written is read again, and a spreadsheet runs none of it."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolgate.tools.data.reading_csv import records
@@ -75,6 +76,23 @@ def test_columns_of_one_kind_come_back_with_their_types(
 def test_no_digit_is_ever_lost(number: str) -> None:
     (row,) = rows_of(f"n\n{number}\n")
     assert str(row["n"]) == number
+
+
+@settings(max_examples=100, deadline=None)
+@example("123456789012345678")
+@example("0.10000000000000001")
+@example("1e-400")
+@given(
+    number=st.from_regex(r"-?[1-9][0-9]{0,18}", fullmatch=True)
+    | st.from_regex(r"[0-9]\.[0-9]{1,20}([eE]-?[0-9]{1,3})?", fullmatch=True)
+)
+def test_no_digit_is_lost_among_fractions(number: str) -> None:
+    first, second = (row["n"] for row in rows_of(f"n\n{number}\n0.5\n"))
+    if isinstance(first, str):
+        assert (first, second) == (number, "0.5")
+    else:
+        assert Decimal(repr(first)) == Decimal(number)
+        assert second == 0.5
 
 
 @settings(max_examples=50, deadline=None)

@@ -183,3 +183,20 @@ async def test_an_index_is_its_owners_and_without_the_guard_it_would_be_everybod
         monkeypatch.setattr(index, "Place", everywhere)
         for other in others:
             assert (await told(gate, "similarity_search", other, **asked))["compared"] == 1
+
+
+async def test_what_is_replaced_takes_no_more_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "MOST", 3)
+
+    def items(*names: str) -> dict[str, Any]:
+        return {"query": "a cat", "index": "i", "items": [{"id": n, "text": n} for n in names]}
+
+    async with opened(tmp_path) as gate:
+        await told(gate, "similarity_search", **items("a", "b"))
+        await told(gate, "similarity_search", **items("a", "b", "c"))
+        await told(gate, "similarity_search", **items("c"))
+        output = await failed(gate, "similarity_search", **items("c", "d"))
+        assert output.error is not None
+        assert "more than 3 items" in output.error.message

@@ -19,7 +19,7 @@ import pytest_asyncio
 from tests.tools.surroundings import Surroundings, surroundings
 from toolgate import Caller
 from toolgate.spec.tool import ToolSpec
-from toolgate.tools.table import Row, table
+from toolgate.tools.table import Row, Step, table
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference" / "tools"
 ME = Caller(tenant="acme", agent="clerk")
@@ -76,20 +76,26 @@ async def _tool(house: Surroundings, row: Row) -> str:
     lines += [*_arguments(spec), ""]
     for example in row.examples[:2]:
         lines += [f"{example.title}:" if example.title else "Call:", "", "```text"]
-        lines += [f"toolgate call {row.name} --args '{orjson.dumps(example.args).decode()}'"]
+        args = dict(example.args)
         for step in example.before:
-            await house.gate.call(step.tool, house.ground.args(step.args), caller=ME)
-        lines += ["```", "", *await _answer(house, row, example.args), ""]
+            output = await house.gate.call(step.tool, house.ground.args(step.args), caller=ME)
+            assert output.ok, output
+            args |= step.given(output.data)
+            if step.gives:
+                lines += [f"# {', '.join(step.gives)}: as this call gives it", _line(step)]
+        lines += [_line(Step(row.name, example.args))]
+        lines += ["```", "", *await _answer(house, row, args), ""]
     return "\n".join(lines)
+
+
+def _line(step: Step) -> str:
+    return f"toolgate call {step.tool} --args '{orjson.dumps(step.args).decode()}'"
 
 
 async def _answer(house: Surroundings, row: Row, args: dict[str, Any]) -> list[str]:
     output = await house.gate.call(row.name, house.ground.args(args), caller=ME)
-    if output.error is not None:
-        text = f"{output.error.code}: {output.error.message}"
-    else:
-        text = orjson.dumps(output.data, option=orjson.OPT_INDENT_2).decode()
-    text = house.ground.shown(text)
+    assert output.ok, f"an example of {row.name} fails: {output.error}"
+    text = house.ground.shown(orjson.dumps(output.data, option=orjson.OPT_INDENT_2).decode())
     if len(text) > _LONG:
         text = text[:_LONG].rsplit("\n", 1)[0] + "\n  …"
     return ["Answer:", "", "```text", text, "```"]

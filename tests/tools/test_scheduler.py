@@ -18,7 +18,9 @@ from toolgate.settings.settings import Settings
 from toolgate.shelf import Place
 from toolgate.tenancy.keys import Role
 from toolgate.tools.agent import diary, keeping, rounds
+from toolgate.tools.agent.appointment import Appointment
 from toolgate.tools.agent.diary import Diary, Noted
+from toolgate.tools.agent.keeping import Outcome
 from toolgate.tools.agent.running import ran
 from toolgate.tools.means import Means
 from toolgate.tools.provider import BuiltinProvider
@@ -358,3 +360,80 @@ async def test_what_is_due_is_begun_unless_the_house_was_told_to_rest(
         one, _ = await _noted(gate, made["id"])
         assert one.runs == (0 if rests else 1)
         assert bool(one.held_ns) is False
+
+
+class Slow:
+    """A tool that takes until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.go_on = asyncio.Event()
+
+    def added(self, gate: Toolgate) -> None:
+        @tool(effect="irreversible")
+        async def linger() -> str:
+            """Take as long as it likes."""
+            self.begun += 1
+            await self.go_on.wait()
+            return "the real result"
+
+        gate.add(linger)
+
+
+async def test_what_takes_long_is_held_all_the_while(
+    gate: Toolgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "HOLD", 3 * 10**8)
+    slow = Slow()
+    slow.added(gate)
+    made = await told(gate, "scheduler", task=_call("linger", {}), schedule=SOON)
+
+    async def held() -> int:
+        return (await _noted(gate, made["id"])).appointment.held_ns
+
+    first = await _until(held)
+
+    async def is_held_again() -> bool:
+        return await held() > first + 2 * keeping.HOLD
+
+    try:
+        await _until(is_held_again)
+    finally:
+        slow.go_on.set()
+    (text,) = await _notices(gate)
+    assert "the real result" in text
+
+
+async def test_what_another_node_is_at_is_told_by_that_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stands_still(_diary: Diary, _name: str) -> None:
+        """As a node whose store does not answer."""
+
+    found: list[Outcome] = []
+
+    async def noticed(means: Means, one: Appointment) -> Outcome:
+        found.append(await ran(means, one))
+        return found[-1]
+
+    monkeypatch.setattr(rounds, "_hold", stands_still)
+    monkeypatch.setattr(rounds, "ran", noticed)
+    monkeypatch.setattr(keeping, "HOLD", 10**8)
+    monkeypatch.setattr(keeping, "_MOST_TRIES", 0)
+    slow = Slow()
+    async with opened(tmp_path) as gate, opened(tmp_path) as twin:
+        for node in (gate, twin):
+            slow.added(node)
+        await told(gate, "scheduler", task=_call("linger", {}), schedule=SOON)
+
+        async def was_met() -> bool:
+            return bool(found)
+
+        try:
+            await _until(was_met)
+            assert found[0].text.startswith("in_progress")
+        finally:
+            slow.go_on.set()
+        (text,) = await _notices(gate)
+        assert "the real result" in text
+        assert slow.begun == 1

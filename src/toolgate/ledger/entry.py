@@ -85,3 +85,16 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
             agreed=bool(self.approval) and not waits,
             permanent=self.permanent,
         )
+
+
+class Whose(msgspec.Struct, frozen=True):
+    """One agent's entries with one user; of one session, where that is named."""
+
+    agent: str
+    user: str
+    session: str = ""
+
+    def has(self, entry: Entry) -> bool:
+        """Whether it is one of them."""
+        is_theirs = (entry.agent, entry.user) == (self.agent, self.user)
+        return is_theirs and self.session in {"", entry.session}

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from toolgate.errors import PolicyUnavailable
-from toolgate.ledger.entry import Entry
+from toolgate.ledger.entry import Entry, Whose
 from toolgate.ledger.machine import Action
 from toolgate.ledger.read import Read
 
@@ -100,6 +100,11 @@ class Journal(Protocol):
         """The ids of the calls since then that these decisions let pass, by decision."""
         ...
 
-    async def entries(self, tenant: str, *, limit: int = 50) -> Sequence[Entry]:
-        """The newest entries of a tenant, newest first."""
+    async def entries(
+        self, tenant: str, *, limit: int = 50, of: Whose | None = None
+    ) -> Sequence[Entry]:
+        """The newest entries of a tenant, newest first; `of` one agent, as far back as is looked.
+
+        Who else is busy meanwhile takes none of their places.
+        """
         ...

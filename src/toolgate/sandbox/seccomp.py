@@ -34,6 +34,15 @@ _REFUSED = (
     *("settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname"),
     *("setdomainname", "iopl", "ioperm", "modify_ldt"),
 )
+# Of no use to who only computes: the network, other programs, and processes of the same user.
+_REFUSED_ALONE = (
+    *("socket", "socketpair", "connect", "bind", "listen", "accept", "accept4"),
+    *("execve", "execveat", "fork", "vfork", "setsid", "setpgid"),
+    *("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"),
+    *("pidfd_open", "pidfd_send_signal", "process_mrelease", "setpriority", "ioprio_set"),
+    *("sched_setaffinity", "sched_setparam", "sched_setscheduler", "sched_setattr"),
+    *("migrate_pages", "move_pages"),
+)
 # Libraries take another way where these are said not to exist. What `openat2` is asked for stands
 # where a filter does not look.
 _UNKNOWN = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "openat2")
@@ -48,6 +57,8 @@ _MAKES = (os.O_CREAT, os.O_TMPFILE & ~os.O_DIRECTORY)
 # Newer than some libraries; it has one number everywhere.
 _NUMBERS = {"fchmodat2": 452}
 _NEW_NAMESPACES = 0x7E020080
+# What makes a thread of a new process.
+_THREAD = 0x00010000
 _FAMILIES = frozenset({socket.AF_UNIX, socket.AF_INET, socket.AF_INET6})
 _FAMILIES_KNOWN = 64
 _TIOCLINUX = 0x541C
@@ -59,8 +70,10 @@ class NoFilterError(Exception):
 
 
 @functools.cache
-def program() -> bytes:
-    """The filter as the kernel takes it."""
+def program(*, alone: bool = False) -> bytes:
+    """The filter as the kernel takes it. `alone`: for one process of ours that nothing else keeps
+    in; it has no sockets, starts no process and does nothing to another.
+    """
     try:
         # Deferred: it looks for the library by running programs.
         import pyseccomp  # noqa: PLC0415
@@ -74,7 +87,7 @@ def program() -> bytes:
             "the library libseccomp is not installed (Debian: apt install libseccomp2)"
         ) from missing
     made = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
-    for action, call, conditions in _rules(pyseccomp):
+    for action, call, conditions in _rules(pyseccomp, alone=alone):
         made.add_rule(action, call, *conditions)
     with tempfile.TemporaryFile() as file:
         made.export_bpf(file)
@@ -82,10 +95,10 @@ def program() -> bytes:
         return file.read()
 
 
-def _rules(library: Any) -> Iterator[tuple[int, str | int, tuple[Any, ...]]]:
+def _rules(library: Any, *, alone: bool) -> Iterator[tuple[int, str | int, tuple[Any, ...]]]:
     refused = library.ERRNO(errno.EPERM)
     arg, masked = library.Arg, library.MASKED_EQ
-    for call in _REFUSED:
+    for call in (*_REFUSED, *(_REFUSED_ALONE if alone else ())):
         # Calls that this processor never had are none that could be made.
         if library.resolve_syscall(library.system_arch(), call) >= 0:
             yield refused, call, ()
@@ -97,13 +110,17 @@ def _rules(library: Any) -> Iterator[tuple[int, str | int, tuple[Any, ...]]]:
     # Only the low word counts to the kernel; one with more above it is the same request.
     for request in (termios.TIOCSTI, _TIOCLINUX):
         yield refused, "ioctl", (arg(1, masked, _LOW_WORD, request),)
+    yield from _modes(library)
+    if alone:
+        yield refused, "clone", (arg(0, masked, _THREAD, 0),)
+        yield refused, "prlimit64", (arg(0, library.NE, 0),)
+        return
     no_family = library.ERRNO(errno.EAFNOSUPPORT)
     for call in ("socket", "socketpair"):
         for family in range(_FAMILIES_KNOWN):
             if family not in _FAMILIES:
                 yield no_family, call, (arg(0, masked, _LOW_WORD, family),)
         yield no_family, call, (arg(0, library.GE, _FAMILIES_KNOWN),)
-    yield from _modes(library)
 
 
 def _modes(library: Any) -> Iterator[tuple[int, str | int, tuple[Any, ...]]]:

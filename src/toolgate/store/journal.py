@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from toolgate import clock
 from toolgate.ledger.claims import Why
-from toolgate.ledger.entry import Entry
+from toolgate.ledger.entry import Entry, Whose
 from toolgate.ledger.journal import Basis, Begun, Ended
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _CROWD = 10_000
 # Larger arguments are digested at once: a crowd of them would fill the memory.
 _SMALL = 4_096
+# So many side effects of a tenant are looked through for those of one agent.
+_MOST_ROWS = 100_000
 _OURS = frozenset({Action.RUN, Action.AGAIN})
 _FIND = (
     f"SELECT {', '.join(COLUMNS)} FROM tool_execution_log "  # noqa: S608  names of our own
@@ -165,7 +167,9 @@ class TableJournal:
 
         return await self._database.read(work, tenant=HOUSE)
 
-    async def entries(self, tenant: str, *, limit: int = 50) -> Sequence[Entry]:
+    async def entries(
+        self, tenant: str, *, limit: int = 50, of: Whose | None = None
+    ) -> Sequence[Entry]:
         """The newest first, those that still wait to be written included."""
         await self.drain()
         if limit < 1:
@@ -173,8 +177,8 @@ class TableJournal:
         tenant = storable(tenant)
 
         def work(connection: Connection) -> list[Entry]:
-            paged = pages.newest(connection, tenant, limit)
-            return pages.newest_of([*_rows(connection, tenant, limit), *paged], limit)
+            paged = pages.newest(connection, tenant, limit, of)
+            return pages.newest_of([*_rows(connection, tenant, limit, of), *paged], limit)
 
         return await self._database.read(work, tenant=tenant)
 
@@ -190,10 +194,16 @@ def _calls(database: Database, owner: Owner, *, outbox: bool) -> "PostgresCalls 
     return PostgresCalls(database, owner, outbox=outbox)
 
 
-def _rows(connection: Connection, tenant: str, limit: int) -> list[Entry]:
+def _rows(connection: Connection, tenant: str, limit: int, of: Whose | None) -> list[Entry]:
+    theirs = [log.c.tenant_id == tenant]
+    if of is not None:
+        since_ns = pages.since(connection, log.c.tenant_id == tenant, log.c.created_ns, _MOST_ROWS)
+        theirs += [log.c.created_ns >= since_ns, log.c.agent_id == storable(of.agent)]
+        theirs += [log.c.user_id == storable(of.user)]
+        theirs += [log.c.session_id == storable(of.session)] if of.session else []
     rows = connection.execute(
         sa.select(log)
-        .where(log.c.tenant_id == tenant)
+        .where(*theirs)
         .order_by(log.c.created_ns.desc(), log.c.call_id.desc())
         .limit(limit)
     )

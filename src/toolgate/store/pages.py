@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate import clock
-from toolgate.ledger.entry import Entry
+from toolgate.ledger.entry import Entry, Whose
 from toolgate.ledger.read import Read
 from toolgate.store import audit
 from toolgate.store.page import Page, entries_of
@@ -24,6 +24,9 @@ _ID = re.compile(r"call_([0-9a-f]{16})[0-9a-f]{12}")
 # is set back so far in between.
 _LONGEST_NS = 86_400 * 10**9
 _SET_BACK_NS = 3_600 * 10**9
+# Of one agent's calls so many pages are looked through: of a tenant that always calls, the last
+# quarter of an hour of a node; of most, all.
+_MOST_PAGES = 10_000
 
 
 def write(connection: Connection, calls: Iterable[Entry | Read]) -> None:
@@ -49,13 +52,17 @@ def write(connection: Connection, calls: Iterable[Entry | Read]) -> None:
     audit.put(connection, [audit.page_row(row) for row in rows])
 
 
-def newest(connection: Connection, tenant: str, limit: int) -> list[Entry]:
-    """The entries that began last, newest first."""
+def newest(connection: Connection, tenant: str, limit: int, of: Whose | None = None) -> list[Entry]:
+    """The entries that began last, newest first; `of` one agent, on the latest pages."""
     found: list[Entry] = []
     column = call_pages.c
+    theirs = [column.tenant_id == tenant]
+    if of is not None:
+        since_ns = since(connection, column.tenant_id == tenant, column.written_ns, _MOST_PAGES)
+        theirs += [column.written_ns >= since_ns, _holds(connection, storable(of.agent))]
     pages = connection.execute(
         sa.select(column.entries, column.written_ns)
-        .where(column.tenant_id == tenant)
+        .where(*theirs)
         .order_by(column.written_ns.desc())
         .execution_options(yield_per=_AT_ONCE)
     )
@@ -64,8 +71,17 @@ def newest(connection: Connection, tenant: str, limit: int) -> list[Entry]:
             # A long call stands in a late page; but nothing began after its page was written.
             if len(found) == limit and found[-1].started_ns > written_ns:
                 break
-            found = newest_of([*found, *entries_of(page)], limit)
+            wanted = (one for one in entries_of(page) if of is None or of.has(one))
+            found = newest_of([*found, *wanted], limit)
     return found
+
+
+def since(
+    connection: Connection, theirs: sa.ColumnElement[bool], at: sa.Column[int], most: int
+) -> int:
+    """From when on there are so many rows: what is looked through for few of them has an end."""
+    statement = sa.select(at).where(theirs).order_by(at.desc()).offset(most).limit(1)
+    return connection.scalar(statement) or 0
 
 
 def may_hold(call_id: str) -> bool:
@@ -82,14 +98,12 @@ def find(connection: Connection, tenant: str, call_id: str) -> Entry | None:
     if told is None:
         return None
     began_ns, column = int(told[1], 16), call_pages.c
-    # Texts stand in a page as they are.
-    has_it = sa.func.instr if connection.dialect.name != "postgresql" else _position
     pages = connection.execute(
         sa.select(column.entries)
         .where(
             column.tenant_id == tenant,
             column.written_ns.between(began_ns - _SET_BACK_NS, began_ns + _LONGEST_NS),
-            has_it(column.entries, call_id.encode()) > 0,
+            _holds(connection, call_id),
         )
         .order_by(column.written_ns)
         .execution_options(yield_per=_AT_ONCE)
@@ -123,6 +137,12 @@ def decided(
 def newest_of(entries: Iterable[Entry], limit: int) -> list[Entry]:
     """By when they began; ids decide between equals."""
     return nlargest(limit, entries, key=lambda entry: (entry.started_ns, entry.call_id))
+
+
+def _holds(connection: Connection, text: str) -> sa.ColumnElement[bool]:
+    """Whether a page has a text in it, which the server finds: texts stand there as they are."""
+    has_it = sa.func.instr if connection.dialect.name != "postgresql" else _position
+    return has_it(call_pages.c.entries, text.encode()) > 0
 
 
 def _position(page: sa.ColumnElement[bytes], part: bytes) -> sa.ColumnElement[int]:

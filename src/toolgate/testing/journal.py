@@ -18,7 +18,7 @@ from toolgate.ledger.claims import (
     released,
     submitted,
 )
-from toolgate.ledger.entry import Entry
+from toolgate.ledger.entry import Entry, Whose
 from toolgate.ledger.journal import Basis, Begun, Ended
 from toolgate.ledger.machine import Action
 from toolgate.ledger.owner import Owner
@@ -158,9 +158,15 @@ class MemoryJournal:
                 found.setdefault(entry.decision, []).append(entry.call_id)
         return found
 
-    async def entries(self, tenant: str, *, limit: int = 50) -> Sequence[Entry]:
+    async def entries(
+        self, tenant: str, *, limit: int = 50, of: Whose | None = None
+    ) -> Sequence[Entry]:
         """The newest first."""
-        found = [entry for entry in self.calls if entry.tenant == tenant]
+        found = [
+            entry
+            for entry in self.calls
+            if entry.tenant == tenant and (of is None or of.has(entry))
+        ]
         found.sort(key=lambda entry: (entry.started_ns, entry.call_id), reverse=True)
         return found[: max(limit, 0)]
 

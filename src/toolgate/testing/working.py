@@ -1,7 +1,12 @@
 """Functions for tests of what computes in processes of its own."""
 
 import os
+import socket
+import subprocess
+import tempfile
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from toolgate.errors import ToolError
@@ -43,6 +48,33 @@ def grow(megabytes: int) -> int:
     return len(bytes(megabytes * 1024 * 1024))
 
 
+def attempts(address: list[Any], outside: str, victim: int) -> dict[str, str]:
+    """What comes of a worker's tries to get out."""
+    tries: dict[str, Callable[[], object]] = {
+        "network": lambda: socket.create_connection((address[0], address[1]), 5).close(),
+        "program": lambda: subprocess.run(["/bin/true"], check=True),
+        "process": lambda: os.fork() or os._exit(0),
+        "signal": lambda: os.kill(victim, 0),
+        "reading": lambda: Path(outside).read_text("utf-8"),
+        "writing": lambda: Path(outside).write_text("changed", "utf-8"),
+        "own folder": lambda: tempfile.NamedTemporaryFile().close(),
+    }
+    return {name: _tried(one) for name, one in tries.items()}
+
+
+def _tried(one: Callable[[], object]) -> str:
+    try:
+        one()
+    except OSError as error:
+        return type(error).__name__
+    return "done"
+
+
 def surroundings() -> dict[str, Any]:
     """Who it is, and which of the environment it sees."""
     return {"pid": os.getpid(), "environment": sorted(os.environ)}
+
+
+def unbound(data: bytes, folder: str) -> dict[str, bool]:  # noqa: ARG001  as what bounds it has
+    """In place of what keeps a worker in: nothing does."""
+    return {"files": False}

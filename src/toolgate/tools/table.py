@@ -6,7 +6,7 @@ of the module beside it.
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -20,10 +20,18 @@ _HOME = Path(__file__).parent
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A call that an example takes for granted."""
+    """A call that an example takes for granted.
+
+    `gives`: which arguments of the example are which part of its answer, such as `files.0.path`.
+    """
 
     tool: str
     args: dict[str, Any]
+    gives: dict[str, str] = {}
+
+    def given(self, answer: Any) -> dict[str, Any]:
+        """Those arguments."""
+        return {name: _part(answer, path.split(".")) for name, path in self.gives.items()}
 
 
 class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,6 +107,12 @@ def table() -> Mapping[str, Row]:
         if one.name.endswith(".json")
     ]
     return MappingProxyType({row.name: row for row in found})
+
+
+def _part(value: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        value = value[int(name) if name.isdigit() else name]
+    return value
 
 
 @cache

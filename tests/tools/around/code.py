@@ -1,5 +1,6 @@
 """Code, a project with tests and git repositories, of which some mean ill."""
 
+import asyncio
 import subprocess
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -69,8 +70,11 @@ def test_sees_our_surroundings():
 """
 
 
-async def prepare(root: Path, _settings: dict[str, Any], _stack: AsyncExitStack) -> dict[str, str]:
-    """All of it below `files/code`."""
+async def prepare(root: Path, _settings: dict[str, Any], stack: AsyncExitStack) -> dict[str, str]:
+    """All of it below `files/code`, and a listener that whoever is outside reaches."""
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    await stack.enter_async_context(server)
+    port = str(server.sockets[0].getsockname()[1])
     home = root / "files" / "code"
     project = home / "project"
     project.mkdir(parents=True)
@@ -82,18 +86,19 @@ async def prepare(root: Path, _settings: dict[str, Any], _stack: AsyncExitStack)
     (project / "latin.py").write_bytes("x = 'caf\xe9'\n".encode("latin-1"))
     # A repository's own settings are not read: else there would be nothing to find.
     (project / "ruff.toml").write_text('[lint]\nignore = ["ALL"]\n')
-    _hostile_tests(home / "hostile-tests", root)
+    _hostile_tests(home / "hostile-tests", root, port)
     plain(home / "repository")
     linked(home, root)
     hostile(home / "hostile", root / MARK)
     (home / "writable").mkdir()
     deep = "[" * 60_000 + "]" * 60_000
-    return {"code_root": str(root), "code_deep": deep, "code_long": "#" * 200_001}
+    long = "#" * 200_001
+    return {"code_root": str(root), "code_deep": deep, "code_long": long, "code_port": port}
 
 
-def _hostile_tests(folder: Path, root: Path) -> None:
+def _hostile_tests(folder: Path, root: Path, port: str) -> None:
     folder.mkdir()
-    text = HOSTILE_TESTS.replace("${outside}", str(root / "outside.txt")).replace("${port}", "9")
+    text = HOSTILE_TESTS.replace("${outside}", str(root / "outside.txt")).replace("${port}", port)
     (folder / "test_hostile.py").write_text(text)
     (folder / "test_exits.py").write_text("import os\n\n\ndef test_exits():\n    os._exit(0)\n")
     (folder / "test_lies.py").write_text(

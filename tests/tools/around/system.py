@@ -31,4 +31,4 @@ async def prepare(root: Path, _settings: dict[str, Any], _stack: AsyncExitStack)
     (home / "leak-folder").symlink_to("../..")
     (home / "loop").symlink_to("loop")
     os.mkfifo(home / "pipe")
-    return {}
+    return {"outside": OUTSIDE}

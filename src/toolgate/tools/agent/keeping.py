@@ -9,8 +9,8 @@ from toolgate.tools.agent.telling import tell
 from toolgate.tools.means import Means
 
 _SECOND = 1_000_000_000
-# How long a node that does not come back holds one.
-_HOLD = 300 * _SECOND
+# How long a node that does not come back holds one; one that is there holds it again before.
+HOLD = 300 * _SECOND
 _AGAIN = 30 * _SECOND
 # How often it is looked whether a person has agreed.
 WAIT = 60 * _SECOND
@@ -20,12 +20,15 @@ _MOST_KEPT = 300
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """`refused`: nothing ran. `retryable`: it may be let through a little later."""
+    """`refused`: nothing ran. `retryable`: it may be let through a little later. `is_running`:
+    another node is at it, and has yet to tell what came of it.
+    """
 
     status: str
     text: str = ""
     call_id: str = ""
     retryable: bool = False
+    is_running: bool = False
 
     @property
     def waits(self) -> bool:
@@ -34,18 +37,19 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_late(self, one: Appointment) -> bool:
         """Whether it is tried again, and nobody has to know yet."""
-        return self.retryable and one.tries < _MOST_TRIES
+        return self.is_running or (self.retryable and one.tries < _MOST_TRIES)
 
 
 def held(one: Appointment, now_ns: int) -> Appointment:
     """By one node, for a while."""
-    return msgspec.structs.replace(one, held_ns=now_ns + _HOLD)
+    return msgspec.structs.replace(one, held_ns=now_ns + HOLD)
 
 
 def moved(one: Appointment, outcome: Outcome, now_ns: int) -> Appointment | None:
     """As it stands afterwards; nothing where it was the last time."""
     if outcome.is_late(one):
-        return msgspec.structs.replace(one, held_ns=now_ns + _AGAIN, tries=one.tries + 1)
+        tries = one.tries + (not outcome.is_running)
+        return msgspec.structs.replace(one, held_ns=now_ns + _AGAIN, tries=tries)
     if outcome.waits:
         return msgspec.structs.replace(one, held_ns=now_ns + WAIT)
     following = one.schedule.after(now_ns) if one.schedule.repeats else None

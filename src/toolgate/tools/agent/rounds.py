@@ -3,10 +3,13 @@
 import asyncio
 import contextlib
 import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from toolgate import clock
 from toolgate.errors import StoreError
+from toolgate.tools.agent import keeping
 from toolgate.tools.agent.appointment import Appointment
 from toolgate.tools.agent.diary import KIND, Diary, Noted
 from toolgate.tools.agent.keeping import Outcome, held, kept, moved
@@ -135,7 +138,8 @@ class Rounds:
 
     async def _attend(self, diary: Diary, one: Appointment) -> None:
         try:
-            outcome = await ran(self._means, one)
+            async with _holding(diary, one.id):
+                outcome = await ran(self._means, one)
             await self._keep(diary, one, outcome)
         except StoreError as error:
             log.warning("scheduled task %s is looked at again later: %s", one.id, error)
@@ -157,6 +161,30 @@ class Rounds:
             await diary.remove(one.id)
         else:
             await diary.change(Noted(after, found.revision))
+
+
+@asynccontextmanager
+async def _holding(diary: Diary, name: str) -> AsyncGenerator[None]:
+    """As long as it takes: a call may take longer than one is held at a time."""
+    task = asyncio.create_task(_hold(diary, name))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def _hold(diary: Diary, name: str) -> None:
+    while True:
+        await asyncio.sleep(keeping.HOLD / _SECOND / 3)
+        try:
+            found = await diary.find(name)
+            if found is None:
+                # It was cancelled meanwhile.
+                return
+            await diary.change(Noted(held(found.appointment, clock.unix_ns()), found.revision))
+        except StoreError as error:
+            log.warning("scheduled task %s could not be held: %s", name, error)
 
 
 def _pause(following: int | None) -> float:

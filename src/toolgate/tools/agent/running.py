@@ -1,7 +1,7 @@
 """One appointment, done: a call through the gate, or a text that the agent is told."""
 
 from toolgate.call import Output, Turn
-from toolgate.errors import ToolgateError
+from toolgate.errors import InProgress, ToolgateError
 from toolgate.tools.agent.appointment import Appointment
 from toolgate.tools.agent.keeping import Outcome
 from toolgate.tools.means import Means
@@ -26,6 +26,7 @@ async def ran(means: Means, one: Appointment) -> Outcome:
             status="refused",
             text=f"{error.code}: {error.message}",
             retryable=error.retryable,
+            is_running=isinstance(error, InProgress),
         )
     return _outcome(output)
 

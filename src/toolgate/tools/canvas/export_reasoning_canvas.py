@@ -39,10 +39,12 @@ async def export_reasoning_canvas(
     if graph_type in {"failure", "all"}:
         graphs.append(await failures(means.journal, caller, session_id))
     fresh = drawn(graphs)
+    # So that edits of that file find their canvas, however its path is written then.
+    place = Roots.of(means).named(path) if path else ""
 
     def grown(kept: Kept) -> Kept:
         after = merged(kept, fresh)
-        return msgspec.structs.replace(after, graph_type=graph_type, path=path or kept.path)
+        return msgspec.structs.replace(after, graph_type=graph_type, path=place or kept.path)
 
     _, kept = await Gallery(means.shelf, caller).change(name, grown)
     # All tenants share the roots: nothing is put there that nobody asked for.

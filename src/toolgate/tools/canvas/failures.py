@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from toolgate import clock
 from toolgate.call import Caller
-from toolgate.ledger.entry import Entry
+from toolgate.ledger.entry import Entry, Whose
 from toolgate.ledger.journal import Journal
 from toolgate.ledger.state import State
 from toolgate.tools.canvas.drawing import Arrow, Card, Graph
@@ -22,13 +22,9 @@ async def failures(journal: Journal, caller: Caller, session: str) -> Graph:
     """The latest of this agent and its user, oldest first."""
     # What failed a moment ago may still wait to be written.
     await journal.drain()
-    entries = [
-        entry
-        for entry in reversed(await journal.entries(caller.tenant, limit=_MOST_READ))
-        if (entry.agent, entry.user) == (caller.agent, caller.user)
-        and session in {"", entry.session}
-        and entry.tool not in _OWN
-    ]
+    whose = Whose(caller.agent, caller.user, session)
+    found = await journal.entries(caller.tenant, limit=_MOST_READ, of=whose)
+    entries = [entry for entry in reversed(found) if entry.tool not in _OWN]
     places = [at for at, entry in enumerate(entries) if entry.state in _LOST][-_MOST_SHOWN:]
     cards: dict[str, Card] = {}
     arrows: list[Arrow] = []

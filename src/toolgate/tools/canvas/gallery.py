@@ -54,6 +54,11 @@ class Gallery:
             for thing in await self._shelf.page(self._place, most=2 * MOST)
         ]
 
+    async def at(self, path: str) -> str:
+        """The name of the one that was last written there, if any was."""
+        there = [hung for hung in await self.all() if hung.kept.path == path]
+        return max(there, key=lambda hung: hung.updated_ns).name if there else ""
+
     async def change(self, name: str, by: Callable[[Kept], Kept]) -> tuple[Kept | None, Kept]:
         """As it was, and as it is now; a new one begins empty."""
         for _ in range(_ATTEMPTS):

@@ -32,10 +32,11 @@ async def import_canvas_edits(
     after = read_canvas(given)
     if len(orjson.dumps(after.plain())) > _MOST_BYTES:
         raise ToolError("The canvas is larger than 1 MB. Split it.")
-    name = check_name(name or _stem(path) or "imported")
-    before, _ = await Gallery(means.shelf, call.caller).change(
-        name, lambda kept: edited(kept, after)
-    )
+    gallery = Gallery(means.shelf, call.caller)
+    if path and not name:
+        name = await gallery.at(Roots.of(means).named(path)) or _stem(path)
+    name = check_name(name or "imported")
+    before, _ = await gallery.change(name, lambda kept: edited(kept, after))
     told = difference(Canvas() if before is None else before.canvas, after)
     return {
         "name": name,

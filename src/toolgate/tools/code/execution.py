@@ -5,7 +5,7 @@ report comes back.
 import struct
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -42,7 +42,10 @@ _ENV: Mapping[str, str] = {
     "MPLCONFIGDIR": "/tmp",  # noqa: S108  as above
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
 }
-_Path = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
+LONGEST_PATH = 300
+_Path = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_PATH)]
+# The supervisor looks at four times as many new files as are kept, and at all that were kept.
+_MOST_NAMED = 5 * MOST_FILES
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +71,13 @@ class _File(msgspec.Struct, frozen=True):
     sent: bool
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """A file that is there and is not kept."""
+
+    path: _Path
+    why: Literal["too_large", "too_many", "too_much", "no_file", "its_name"]
+
+
 class _Report(msgspec.Struct, frozen=True, kw_only=True):
     """What the supervisor says. Code may have had a hand in it: none of it is believed."""
 
@@ -78,11 +88,14 @@ class _Report(msgspec.Struct, frozen=True, kw_only=True):
     value: Any = None
     seconds: float = 0.0
     files: Annotated[tuple[_File, ...], msgspec.Meta(max_length=MOST_FILES)] = ()
-    left_out: int = 0
+    left_out: Annotated[tuple[LeftOut, ...], msgspec.Meta(max_length=_MOST_NAMED)] = ()
+    is_more: bool = False
+    gone: Annotated[tuple[_Path, ...], msgspec.Meta(max_length=MOST_FILES)] = ()
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it. `changed` are the files that are new or different, `paths` all there are.
+    """What came of it. `paths` are the files to be kept, `changed` those of them that are new or
+    different; `left_out` are there and not to be kept (`is_more`: and others); `gone` were removed.
 
     One that `is_whole` has reported all; of another there are no files to be kept.
     """
@@ -95,7 +108,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     paths: frozenset[str] = frozenset()
     changed: Mapping[str, bytes] = MappingProxyType({})
-    left_out: int = 0
+    left_out: tuple[LeftOut, ...] = ()
+    is_more: bool = False
+    gone: frozenset[str] = frozenset()
     is_whole: bool = False
 
 
@@ -153,6 +168,7 @@ def _asked(work: Work, seconds: float) -> bytes:
             "most_files": MOST_FILES if work.keeps else 0,
             "most_file": MOST_FILE,
             "most_bytes": MOST_BYTES,
+            "most_path": LONGEST_PATH,
         }
     )
     return b"".join((LENGTH.pack(len(head)), head, *work.files.values()))
@@ -183,6 +199,8 @@ def reported(finished: Finished) -> Outcome:
         paths=frozenset(file.path for file in report.files),
         changed=changed,
         left_out=report.left_out,
+        is_more=report.is_more,
+        gone=frozenset(report.gone),
         is_whole=True,
     )
 

@@ -26,7 +26,7 @@ async def linted(
     """The findings, and how many there are."""
     if language == "python":
         args = {"code": text, "name": name, **msgspec.to_builtins(rules)}
-        found = await workers.run(_RUFF, args, seconds=_SECONDS)
+        found = await workers.run(_RUFF, args, seconds=_SECONDS, starts=True)
     else:
         found = await workers.run(_SYNTAX, {"language": language, "text": text}, seconds=_SECONDS)
     return {

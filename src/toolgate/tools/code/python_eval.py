@@ -22,4 +22,5 @@ async def python_eval(
             "variables": variables or {},
         },
         seconds=_SECONDS,
+        starts=True,
     )

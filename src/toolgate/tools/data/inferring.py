@@ -5,6 +5,7 @@ Nothing is lost: what begins with a zero, or has more digits than a number keeps
 
 import re
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 _WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})\Z")
@@ -14,7 +15,7 @@ _REAL = re.compile(
 )
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+\Z")
 _TRUTH = {"true": True, "false": False}
-_DIGITS = 17
+_DIGITS = 15
 
 
 def typed(cells: Sequence[str]) -> tuple[list[Any], str]:
@@ -43,13 +44,13 @@ def _is_whole(text: str) -> bool:
 
 
 def _is_real(text: str) -> bool:
-    if _WHOLE.match(text) is not None:
-        return True
-    if _REAL.match(text) is None:
+    if _WHOLE.match(text) is None and _REAL.match(text) is None:
         return False
-    mantissa = re.split("[eE]", text)[0]
-    digits = mantissa.lstrip("+-").replace(".", "").strip("0")
-    return len(digits) <= _DIGITS and abs(float(text)) != float("inf")
+    # So short a text, without a power of ten, is always kept.
+    if len(text) <= _DIGITS and "e" not in text and "E" not in text:
+        return True
+    # As it would be written again, which says the same or not.
+    return Decimal(repr(float(text))) == Decimal(text)
 
 
 def _is_truth(text: str) -> bool:

@@ -36,7 +36,8 @@ class Index:
         """Keep them; one of the same id is replaced."""
         if not items:
             return
-        if await self._means.shelf.count(self._place) + len(items) > MOST:
+        count = await self._means.shelf.count(self._place)
+        if count + len(items) > MOST and count + await self._added(items) > MOST:
             raise ToolError(
                 f"Your indexes would hold more than {MOST:,} items in all. Take some out with "
                 "`remove` first."
@@ -57,6 +58,12 @@ class Index:
             await self._write([self._item(thing) for thing in older])
             found = await self._things()
         return [(self._item(thing), thing.body["vector"]) for thing in found]
+
+    async def _added(self, items: Sequence[Item]) -> int:
+        """How many of them are not there yet; the others take no more room."""
+        keys = {self._prefix + item.id for item in items}
+        there = [await self._means.shelf.get(self._place, key) for key in keys]
+        return there.count(None)
 
     async def _write(self, items: Sequence[Item]) -> None:
         for start in range(0, len(items), _BATCH):

@@ -80,6 +80,10 @@ class Roots:
         """How callers name them; paths without a name begin at the first."""
         return [root.name for root in self._roots]
 
+    def named(self, path: str) -> str:
+        """The one way to write a path, whatever is there."""
+        return self._shown(*self._root(parts_of(path)))
+
     @contextmanager
     def reading(self, path: str) -> Generator[Spot]:
         """Where a path leads, to read what is there."""

@@ -3,15 +3,19 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Mapping, Sequence
 
 
 class Plainly:
     """A running process, in a session of its own; its end is the end of all that it started."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, folder: str) -> None:
         self._process = process
+        # The one that it writes into, which goes with it.
+        self.folder = folder
 
     @property
     def stdin(self) -> asyncio.StreamWriter:
@@ -46,17 +50,23 @@ class Plainly:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
+        await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
 
 async def started(argv: Sequence[str], env: Mapping[str, str]) -> Plainly:
-    """Start it; it sees nothing of our environment, and no file that is open here."""
+    """Start it in a folder of its own; it sees nothing of our environment, and no file that is
+    open here.
+    """
+    folder = tempfile.mkdtemp(prefix="toolgate-")
     return Plainly(
         await asyncio.create_subprocess_exec(
             *argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            env=dict(env),
+            env={**env, "TMPDIR": folder, "NUMBA_CACHE_DIR": folder},
+            cwd=folder,
             start_new_session=True,
-        )
+        ),
+        folder,
     )

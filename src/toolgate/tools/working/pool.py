@@ -1,12 +1,9 @@
 """Processes that compute for tools, kept warm, and ended when one takes too long."""
 
 import asyncio
-import contextlib
 import os
-import shutil
 import sys
-import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +12,12 @@ import orjson
 from toolgate import clock
 from toolgate.errors import ProviderUnavailable, ToolError
 from toolgate.executor.resilience.places import Places
+from toolgate.sandbox import seccomp
+from toolgate.sandbox.choosing import NoSandbox, Refusing
 from toolgate.sandbox.policy import MEGABYTE, Policy
 from toolgate.sandbox.sandbox import Running, Sandbox
 from toolgate.tools.working.compiled import LOOPS, MADE, TAKEN, Compiled
+from toolgate.tools.working.confined import CONFINED, own
 from toolgate.tools.working.parcel import Parcel
 from toolgate.tools.working.plainly import started
 from toolgate.tools.working.worker import LARGEST, LENGTHS
@@ -31,6 +31,8 @@ _WAITING = 64
 _IDLE = 120.0
 # What libraries leave behind does not pile up.
 _USES = 1_000
+# Only the system is waited for, which may be busy.
+_START = 30.0
 _HEAVIEST = 64 * MEGABYTE
 # So much is written at once, so that what is large does not wait in memory twice.
 _SLICE = 256 * 1024
@@ -69,8 +71,8 @@ class _Worker:
 class Workers:
     """A few, of which a tenant has half. They run in the sandbox where there is one.
 
-    What they run is ours and bounded, so that without a sandbox they run all the same, with limits
-    of the system's own.
+    What they run is ours and bounded, so that without a sandbox they run all the same, kept in by
+    the kernel alone; and where that cannot be done either, not at all.
     """
 
     def __init__(
@@ -84,17 +86,21 @@ class Workers:
         self._sandbox = sandbox
         self._memory = memory
         self._compiled = Compiled(kept)
-        # Where workers without a sandbox keep theirs, while this process runs.
-        self._scratch = ""
+        self._why_none: str | None = None
         self._places = Places(_MOST, each=_MOST // 2, waiting=_WAITING)
         self._idle: list[_Worker] = []
         self._is_closed = False
 
-    async def run(self, function: str, args: dict[str, Any], *, seconds: float) -> Any:
+    async def run(
+        self, function: str, args: dict[str, Any], *, seconds: float, starts: bool = False
+    ) -> Any:
         """What a function of ours gives: `toolgate.tools.…:name`, called by name with plain JSON.
 
         A `ToolError` says that it took too long or used too much; the process that did is gone.
+        `starts`: it runs another program, which happens in a sandbox only.
         """
+        if starts and (refusal := await self._refusal()):
+            raise NoSandbox(refusal)
         return (await self.ask(function, args, seconds=seconds)).value
 
     async def ask(
@@ -113,8 +119,6 @@ class Workers:
         gone, self._idle = self._idle, []
         for worker in gone:
             await worker.running.end(0)
-        if self._scratch:
-            await asyncio.to_thread(shutil.rmtree, self._scratch, ignore_errors=True)
 
     async def _answered(self, request: dict[str, Any], content: bytes, seconds: float) -> Parcel:
         module = request["function"].partition(":")[0]
@@ -179,20 +183,49 @@ class Workers:
             await self._idle.pop(0).running.end(0)
         return _Worker(await self._started())
 
+    async def _refusal(self) -> str:
+        """Why there is no sandbox; nothing where there is one, which stays so."""
+        if self._why_none is None:
+            sandbox = await self._sandbox()
+            self._why_none = sandbox.refusal if isinstance(sandbox, Refusing) else ""
+        return self._why_none
+
     async def _started(self) -> Running:
         argv = (*_ARGV, str(self._memory))
         sandbox = await self._sandbox()
-        with contextlib.suppress(ProviderUnavailable):
+        if not isinstance(sandbox, Refusing):
             return await sandbox.start(argv, _policy(self._memory))
-        if not self._scratch:
-            self._scratch = tempfile.mkdtemp(prefix="toolgate-")
-        return await started(argv, {**_NO_THREADS, "NUMBA_CACHE_DIR": self._scratch})
+        return await _alone(argv, sandbox.refusal)
+
+
+async def _alone(argv: Sequence[str], refusal: str) -> Running:
+    """One outside of a sandbox, which has been kept in before anybody asks it for anything."""
+    why = "the kernel does not filter its calls"
+    try:
+        rules = await asyncio.to_thread(seccomp.program, alone=True)
+        running = await started(argv, _NO_THREADS)
+        try:
+            async with asyncio.timeout(_START):
+                asked = {"folder": running.folder}
+                told, _ = await _Worker(running).ask(
+                    {"function": CONFINED, "args": asked, "weighty": True}, rules
+                )
+            if "result" in told:
+                return running
+        except (TimeoutError, EOFError):
+            why = "it did not start"
+        except BaseException:
+            await asyncio.shield(running.end(0))
+            raise
+        await running.end(0)
+    except seccomp.NoFilterError as missing:
+        why = str(missing)
+    raise NoSandbox(f"{refusal} Nor can what computes be kept in without one: {why}.")
 
 
 def _policy(memory: int) -> Policy:
-    places = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))
     return Policy(
-        readable=tuple(dict.fromkeys(places)),
+        readable=own(),
         env={**_NO_THREADS, "NUMBA_CACHE_DIR": "/tmp/numba"},  # noqa: S108  its own, in the sandbox
         memory=memory,
         processes=32,
