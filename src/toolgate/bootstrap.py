@@ -20,6 +20,7 @@ from toolgate import (
     watching,
     wiring,
 )
+from toolgate.apart import ProvenApart, ReplayedApart
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.source import Source
 from toolgate.errors import CatalogError
@@ -297,6 +298,8 @@ async def _assembled(
             stack,
         ),
         plugins=plugins.desk,
+        trail=ProvenApart(settings, TableTrail(database)),
+        replayed=ReplayedApart(settings),
         queue=Queues(queued.queue, queued.dead, queued.broker, lambda: sum(queued.left)),
     )
     _at_work(house, stack)

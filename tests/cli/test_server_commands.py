@@ -146,13 +146,7 @@ def test_a_server_that_is_away_is_told(there: There) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["audit", "anchor"],
-        ["audit", "verify"],
-        ["audit", "export"],
-        ["policy", "replay"],
-        ["tools", "import", "mine.yaml"],
-    ],
+    [["tools", "import", "mine.yaml"]],
     ids=" ".join,
 )
 def test_what_only_the_store_can_do_says_so(there: There, arguments: list[str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgate.server.admin import answers as shape
-from toolgate.server.admin import plugins, queue, served
+from toolgate.server.admin import plugins, proof, queue, replay, served
 from toolgate.server.answers import Call, Calls, Output, Report
 
 GIVES: Mapping[tuple[str, int, str], Any] = {
@@ -40,6 +40,10 @@ GIVES: Mapping[tuple[str, int, str], Any] = {
     ("limits", 0, "PUT"): shape.LimitPut,
     ("usage", 0, "GET"): shape.Usage,
     ("audit", 0, "GET"): shape.Records,
+    ("audit/anchors", 0, "GET"): proof.AuditAnchors,
+    ("audit/verify", 0, "POST"): proof.AuditProof,
+    ("audit/export", 0, "GET"): proof.AuditLines,
+    ("replay", 0, "POST"): replay.Replayed,
     ("calls", 0, "GET"): Calls,
     ("calls", 1, "GET"): shape.LinkedCall,
     ("calls/settle", 1, "POST"): Call,

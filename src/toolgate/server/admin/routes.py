@@ -15,8 +15,10 @@ from toolgate.server.admin import (
     limits,
     people,
     plugins,
+    proof,
     queue,
     records,
+    replay,
     rules,
     servers,
     tools,
@@ -40,6 +42,8 @@ _MOST_NAME = 256
 # What is done about calls, and lists that are not for everybody who may look.
 _SETTLED = frozenset({"calls/settle", "calls/again", "queue/retry", "queue/discard", "undo"})
 _SECRETS = frozenset({"keys"})
+# What takes more words than an address has room for, and changes nothing.
+_QUESTIONS = frozenset({"audit/verify"})
 # What changes and lists can be refused with.
 CODES = (
     "permission_denied",
@@ -114,6 +118,10 @@ ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
     },
     ("usage", 0): {"GET": Route(limits.list_usage, limits.SomeUsage)},
     ("audit", 0): {"GET": Route(records.list_audit, records.SomeRecords)},
+    ("audit/anchors", 0): {"GET": Route(proof.list_anchors, OfTenant)},
+    ("audit/verify", 0): {"POST": Route(proof.verify, proof.Kept)},
+    ("audit/export", 0): {"GET": Route(proof.export, proof.SomeLines)},
+    ("replay", 0): {"POST": Route(replay.replay_decisions, replay.Draft, house=True)},
     ("calls", 0): {"GET": Route(ledger.list_calls, ledger.SomeCalls)},
     ("calls", 1): {"GET": Route(ledger.show_call, OfTenant)},
     ("calls/settle", 1): {"POST": Route(ledger.settle, ledger.Settled)},
@@ -185,7 +193,7 @@ def roles(head: str, method: str, route: Route) -> frozenset[Role]:
         return rights.roles(Right.HOUSE)
     if head in _SETTLED and method != "GET":
         return rights.roles(Right.SETTLE)
-    is_open = method == "GET" and head not in _SECRETS
+    is_open = (method == "GET" and head not in _SECRETS) or head in _QUESTIONS
     return rights.roles(Right.LOOK if is_open else Right.RULE)
 
 
