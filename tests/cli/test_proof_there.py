@@ -27,7 +27,7 @@ package toolgate
 
 deny contains "never told" if {
 	every one in data.many {
-		every other in data.many { one + other > 0 }
+		every other in data.many { one + other >= 0 }
 	}
 }
 """
