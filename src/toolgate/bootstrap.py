@@ -45,6 +45,7 @@ from toolgate.settings.settings import Settings
 from toolgate.sources.database import DatabaseSource
 from toolgate.sources.files import FileSource, read_file
 from toolgate.sources.http import HttpSource
+from toolgate.sources.kept import KeptFiles
 from toolgate.sources.mcp.servers import Upstreams
 from toolgate.sources.prepared import PreparedSource
 from toolgate.spec.redactor import Redactor
@@ -212,12 +213,13 @@ async def _assembled(
     )
     stack.push_async_callback(executor.close)
 
-    stored = CatalogTable(database)
+    stored, directory = CatalogTable(database), TableDirectory(database)
     await stored.seed([Row(row.seed, row.source) for row in table().values()])
     catalog = Catalog(
         [
             DatabaseSource(stored, builtin=settings.tools.builtin),
             PreparedSource(FileSource(settings.root, settings.tools.files), kinds.prepare),
+            KeptFiles(directory.tool_files),
             *(HttpSource(url, client.named(without_user(url))) for url in settings.tools.urls),
             *_documents(settings, client),
             *kinds.sources(),
@@ -232,7 +234,7 @@ async def _assembled(
     relations = await wiring.relations(settings, database, stack)
     modules = wiring.modules(settings)
     tenancy = Tenancy(
-        Announced(TableDirectory(database), shared),
+        Announced(directory, shared),
         known=lambda: catalog.current.specs,
         relations=relations.writer,
         check=wiring.check(settings, modules),

@@ -51,10 +51,10 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Generator[There]:
         yield there
 
 
-def here(there: There, *arguments: str) -> Result:
-    """The same command on the server's own store."""
+def here(root: Path, *arguments: str) -> Result:
+    """The same command on the store of this folder."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(there.server.root)
+        patch.chdir(root)
         for name in ("TOOLGATE_URL", "TOOLGATE_KEY"):
             patch.delenv(name, raising=False)
         return CliRunner().invoke(app, list(arguments))
@@ -66,7 +66,7 @@ def test_an_export_from_elsewhere_is_verified_without_the_server(there: There) -
     lines = told.stdout.splitlines()
     assert told.exit_code == 0
     assert verified_elsewhere(lines)
-    assert set(lines) <= set(here(there, "audit", "export").stdout.splitlines())
+    assert set(lines) <= set(here(there.server.root, "audit", "export").stdout.splitlines())
     assert {json.loads(line)["tenant"] for line in lines} == {"", "demo"}
     assert not verified_elsewhere([line.replace('"succeeded"', '"failed"') for line in lines])
     demo = there.run("admin", "audit", "export", "--tenant", "demo").stdout.splitlines()
@@ -77,7 +77,9 @@ def test_an_export_from_elsewhere_is_verified_without_the_server(there: There) -
 @pytest.mark.req("V5")
 def test_anchors_are_those_of_the_store_and_stay_good(there: There) -> None:
     anchors = as_json(there.run("admin", "audit", "anchor", "--tenant", "demo", "--json"))
-    assert anchors == as_json(here(there, "audit", "anchor", "--tenant", "demo", "--json"))
+    assert anchors == as_json(
+        here(there.server.root, "audit", "anchor", "--tenant", "demo", "--json")
+    )
     kept = [f"{one['number']}:{one['hash']}" for one in anchors]
     told = there.run("admin", "audit", "verify", "--anchor", *kept)
     assert (told.exit_code, told.stdout.startswith("The audit log holds: ")) == (0, True)
@@ -126,7 +128,7 @@ def test_a_changed_policy_is_replayed_there_as_on_the_store(there: There) -> Non
     ]
     assert told["flips"][0]["reasons"] == ["bob pays nothing"]
     assert len(told["flips"][0]["calls"]) == 1
-    assert told == as_json(here(there, "policy", "replay", "--path", path, "--json"))
+    assert told == as_json(here(there.server.root, "policy", "replay", "--path", path, "--json"))
     shown = there.run("admin", "policy", "replay", "--path", path).stdout
     assert f"1 of {told['asked']} decisions since 24h would flip." in shown
     as_it_is = as_json(there.run("admin", "policy", "replay", "--json"))

@@ -55,6 +55,12 @@ SAMPLES: Mapping[tuple[str, str], Sample] = {
     ("POST", "/v1/approvals/{id}/deny"): Sample(("{approval}",), body={"reason": "n"}),
     ("GET", "/v1/admin/tools"): Sample(query=OF),
     ("GET", "/v1/admin/tools/{name}"): Sample(("{tool}",)),
+    ("GET", "/v1/admin/imports"): Sample(),
+    ("PUT", "/v1/admin/imports/{name}"): Sample(
+        ("brought",), body={"text": "tools: []", "replace": True}
+    ),
+    ("GET", "/v1/admin/imports/{name}"): Sample(("brought",)),
+    ("DELETE", "/v1/admin/imports/{name}"): Sample(("elsewhere",)),
     ("GET", "/v1/admin/export"): Sample(query=OF),
     ("POST", "/v1/admin/reload"): Sample(body={}),
     ("GET", "/v1/admin/servers"): Sample(),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgate.server.admin import answers as shape
-from toolgate.server.admin import plugins, proof, queue, replay, served
+from toolgate.server.admin import imports, plugins, proof, queue, replay, served
 from toolgate.server.answers import Call, Calls, Output, Report
 
 GIVES: Mapping[tuple[str, int, str], Any] = {
@@ -56,6 +56,10 @@ GIVES: Mapping[tuple[str, int, str], Any] = {
     ("undo", 0, "POST"): Report,
     ("tools", 0, "GET"): shape.Catalog,
     ("tools", 1, "GET"): dict[str, Any],
+    ("imports", 0, "GET"): imports.Imports,
+    ("imports", 1, "GET"): imports.ImportShown,
+    ("imports", 1, "PUT"): imports.ImportPut,
+    ("imports", 1, "DELETE"): imports.ImportRemoved,
     ("export", 0, "GET"): shape.ExportedTools,
     ("servers", 0, "GET"): served.McpServers,
     ("servers", 1, "GET"): served.McpServerShown,
