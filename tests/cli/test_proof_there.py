@@ -18,6 +18,7 @@ from tests.cli.test_script import SCRIPT
 from tests.cli.test_server_commands import There
 from tests.house import STORE
 from tests.server.serving import Serving
+from toolgate.cli import audit
 from toolgate.cli.main import app
 
 # A replay that is ended sooner than a test could wait for.
@@ -66,6 +67,10 @@ def test_an_export_from_elsewhere_is_verified_without_the_server(there: There) -
     lines = told.stdout.splitlines()
     assert told.exit_code == 0
     assert verified_elsewhere(lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit, "_TOGETHER", 2)
+        paged = there.run("admin", "audit", "export").stdout.splitlines()
+    assert paged[: len(lines)] == lines, "page by page the same"
     assert set(lines) <= set(here(there.server.root, "audit", "export").stdout.splitlines())
     assert {json.loads(line)["tenant"] for line in lines} == {"", "demo"}
     assert not verified_elsewhere([line.replace('"succeeded"', '"failed"') for line in lines])

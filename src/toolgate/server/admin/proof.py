@@ -79,8 +79,6 @@ async def export(desk: Desk, _: SomeLines) -> Any:
     most = desk.request.number("limit", default=500, most=_MOST)
     after = opened(desk.request, Mark)
     found = await desk.gate.trail.export(desk.tenant or None, after, most=most)
-    following = found.following
-    return {
-        "lines": found.lines,
-        "next": None if following is None else made(desk.request, following),
-    }
+    mark = found.following
+    following = None if mark is None else made(desk.request, msgspec.structs.astuple(mark))
+    return {"lines": found.lines, "next": following}
