@@ -15,7 +15,7 @@ WHOLE, PARTLY, NOT_YET = Built.WHOLE, Built.PARTLY, Built.NOT_YET
 
 REQUIREMENTS: dict[str, tuple[Built, str]] = {
     "C1": (WHOLE, "ToolSpec: every field, contradictions refused"),
-    "C2": (PARTLY, "sources: files, HTTP, OpenAPI, MCP, plugins, database, Python; not dynamic"),
+    "C2": (PARTLY, "sources: files, HTTP, OpenAPI, MCP, plugins, database, Python; not by agents"),
     "C3": (WHOLE, "export to OpenAI, Anthropic, MCP and prompt"),
     "C4": (WHOLE, "three tiers of visibility, unavailable with reasons"),
     "C5": (WHOLE, "default catalog seeded idempotently, operators' flags kept"),
@@ -61,7 +61,7 @@ REQUIREMENTS: dict[str, tuple[Built, str]] = {
     "V2": (WHOLE, "REST with its description, library here and on a server"),
     "V3": (WHOLE, "API keys and tokens; one tenant never sees another's"),
     "V4": (NOT_YET, "console"),
-    "V5": (PARTLY, "command line for what exists, here and on a server"),
+    "V5": (WHOLE, "command line for all that is here, on the store and on a server"),
     "T1": (WHOLE, "the 39 tools, at every door"),
     "T2": (WHOLE, "the plugins' tools, canvases among them"),
     "T3": (WHOLE, "the agent system's 19 tools, with their schemas"),

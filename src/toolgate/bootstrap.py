@@ -20,6 +20,7 @@ from toolgate import (
     watching,
     wiring,
 )
+from toolgate.apart import ProvenApart, ReplayedApart
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.source import Source
 from toolgate.errors import CatalogError
@@ -44,6 +45,7 @@ from toolgate.settings.settings import Settings
 from toolgate.sources.database import DatabaseSource
 from toolgate.sources.files import FileSource, read_file
 from toolgate.sources.http import HttpSource
+from toolgate.sources.kept import KeptFiles
 from toolgate.sources.mcp.servers import Upstreams
 from toolgate.sources.prepared import PreparedSource
 from toolgate.spec.redactor import Redactor
@@ -213,12 +215,13 @@ async def _assembled(
     )
     stack.push_async_callback(executor.close)
 
-    stored = CatalogTable(database)
+    stored, directory = CatalogTable(database), TableDirectory(database)
     await stored.seed([Row(row.seed, row.source) for row in table().values()])
     catalog = Catalog(
         [
             DatabaseSource(stored, builtin=settings.tools.builtin),
             PreparedSource(FileSource(settings.root, settings.tools.files), kinds.prepare),
+            KeptFiles(directory.tool_files),
             *(HttpSource(url, client.named(without_user(url))) for url in settings.tools.urls),
             *_documents(settings, client),
             *kinds.sources(),
@@ -233,7 +236,7 @@ async def _assembled(
     relations = await wiring.relations(settings, database, stack)
     modules = wiring.modules(settings)
     tenancy = Tenancy(
-        Announced(TableDirectory(database), shared),
+        Announced(directory, shared),
         known=lambda: catalog.current.specs,
         relations=relations.writer,
         check=wiring.check(settings, modules),
@@ -299,6 +302,8 @@ async def _assembled(
             stack,
         ),
         plugins=plugins.desk,
+        trail=ProvenApart(settings, TableTrail(database)),
+        replayed=ReplayedApart(settings),
         queue=Queues(queued.queue, queued.dead, queued.broker, lambda: sum(queued.left)),
         ground=kinds.ground,
     )

@@ -34,7 +34,7 @@ from toolgate.text.refusal import Refusal
 
 __all__ = ["SUFFIX", "Imported", "Note", "Options", "Progress", "Remembered", "Secret",
            "Selection", "Skipped", "Written", "fetched", "imported", "is_address", "kept_address",
-           "overlay_in", "remembered_in", "specs_in", "written"]  # fmt: skip
+           "overlay_in", "remembered_in", "remembered_of", "specs_in", "written"]  # fmt: skip
 SUFFIX = ".openapi"
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _SECONDS = 60.0
@@ -143,6 +143,11 @@ def remembered_in(path: Path, *, shown: str) -> Remembered | None:
         return None
     except OSError as error:
         raise InvalidRequest(f"{shown} cannot be read ({error.strerror}).") from None
+    return remembered_of(raw, shown=shown)
+
+
+def remembered_of(raw: bytes, *, shown: str) -> Remembered | None:
+    """How a tool file was imported, if it says so."""
     return recalled(parse(raw, file=shown).value, file=shown)
 
 

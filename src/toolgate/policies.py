@@ -8,13 +8,14 @@ import msgspec
 
 from toolgate.engines import folder as folders
 from toolgate.engines.cases import Result, read_cases, run_case
-from toolgate.engines.modules import Modules
+from toolgate.engines.modules import Modules, policy_of
 from toolgate.engines.rego import Rego
 from toolgate.errors import InvalidPolicy
 from toolgate.gate.policy import Policy
 from toolgate.settings.settings import Settings
 
-_NONE: Mapping[str, str] = MappingProxyType({})
+_Files = Mapping[str, str]
+_NONE: _Files = MappingProxyType({})
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +48,19 @@ def policy_at(
 ) -> Policy:
     """The policy of a folder, ready to be asked; `InvalidPolicy` where it cannot be used."""
     return Rego(_modules(settings, folder).load(stored))
+
+
+def texts_at(folder: Path) -> dict[str, str]:
+    """The files of a folder by their path in it, to be asked about elsewhere."""
+    return folders.texts(folder)
+
+
+def drafted(settings: Settings, files: _Files | None, stored: _Files) -> Policy:
+    """The policy of these files, by their path in a folder; without any, `policy_at`."""
+    if files is None:
+        return policy_at(settings, None, stored)
+    found = folders.given({path: text.encode() for path, text in files.items()})
+    return Rego(policy_of(found, stored, bundled=settings.policy.bundled))
 
 
 async def run_cases(settings: Settings, folder: Path | None, files: Sequence[Path]) -> list[Result]:

@@ -34,6 +34,7 @@ from toolgate.executor.trace.trace import traced
 from toolgate.executor.trace.watch import Watch
 from toolgate.gate.decision import Decisions, Explanation, Forgetful
 from toolgate.gate.gate import Gate
+from toolgate.gate.replay import Replayed
 from toolgate.ground import Ground, unknown
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal, Outdated
@@ -45,6 +46,7 @@ from toolgate.sight import Inside
 from toolgate.spec.effect import Effect
 from toolgate.spec.function import Binding
 from toolgate.spec.tool import ToolSpec
+from toolgate.tenancy.audit import Trail
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.toolbox import Toolbox
 from toolgate.upstreams.review import Review
@@ -91,6 +93,8 @@ class Runtime:
         plugins: Plugins | None = None,
         queue: Queues | None = None,
         ground: Callable[[], Awaitable[Ground]] = unknown,
+        trail: Trail | None = None,
+        replayed: Replayed | None = None,
     ) -> None:
         """`secret`: what the doors sign by, the same on every node. `shelf`: where they leave word
         for other nodes. `upstreams`: the MCP servers whose resources and prompts they pass on.
@@ -135,6 +139,8 @@ class Runtime:
             self._do, self._spec_of, journal, self.watch.spans, executor.redactor
         )
         self._queues = queue
+        self._trail = trail
+        self._replayed = replayed
         self.find = Finding(journal, queue, self._spec_of).find
         # How many calls may be asked for at once.
         self.most_calls = most_calls
@@ -161,6 +167,20 @@ class Runtime:
         if self._queues is None:
             raise InvalidRequest("Nothing is queued here: this house was put together without.")
         return self._queues
+
+    @property
+    def trail(self) -> Trail:
+        """The audit, to be proven and handed out."""
+        if self._trail is None:
+            raise InvalidRequest("Nothing is audited here: this house was put together without.")
+        return self._trail
+
+    @property
+    def replayed(self) -> Replayed:
+        """Recorded decisions, asked again of another policy."""
+        if self._replayed is None:
+            raise InvalidRequest("Nothing is replayed here: this house was put together without.")
+        return self._replayed
 
     @property
     def servers(self) -> Review:

@@ -12,6 +12,7 @@ from toolgate.store.sqlite import Sqlite
 
 _log = logging.getLogger("toolgate.store")
 _FILE = "sqlite:///"
+MEMORY = "sqlite:///:memory:"
 _PLACES = (
     "SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), "
     "current_setting('max_connections')::int"

@@ -1,4 +1,4 @@
-"""Commands on a running server: its key, whom it stands for, and what only the store can do."""
+"""Commands on a running server: its key, whom it stands for, and how it stands."""
 
 import signal
 import subprocess
@@ -142,24 +142,6 @@ def test_a_server_that_is_away_is_told(there: There) -> None:
     assert (clear.exit_code, "in the clear" in clear.stderr) == (1, True)
     assert "allow_http" not in clear.stderr, "no command takes that"
     assert there.keys["admin"] not in away.stderr + clear.stderr
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["audit", "anchor"],
-        ["audit", "verify"],
-        ["audit", "export"],
-        ["policy", "replay"],
-        ["tools", "import", "mine.yaml"],
-    ],
-    ids=" ".join,
-)
-def test_what_only_the_store_can_do_says_so(there: There, arguments: list[str]) -> None:
-    refused = there.run("admin", *arguments)
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "run it where the store is, without --url" in refused.stderr
-    assert not (there.folder / ".toolgate").exists(), "and nothing local was made instead"
 
 
 def test_doctor_asks_the_server(there: There) -> None:

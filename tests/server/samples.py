@@ -55,6 +55,12 @@ SAMPLES: Mapping[tuple[str, str], Sample] = {
     ("POST", "/v1/approvals/{id}/deny"): Sample(("{approval}",), body={"reason": "n"}),
     ("GET", "/v1/admin/tools"): Sample(query=OF),
     ("GET", "/v1/admin/tools/{name}"): Sample(("{tool}",)),
+    ("GET", "/v1/admin/imports"): Sample(),
+    ("PUT", "/v1/admin/imports/{name}"): Sample(
+        ("brought",), body={"text": "tools: []", "replace": True}
+    ),
+    ("GET", "/v1/admin/imports/{name}"): Sample(("brought",)),
+    ("DELETE", "/v1/admin/imports/{name}"): Sample(("elsewhere",)),
     ("GET", "/v1/admin/export"): Sample(query=OF),
     ("POST", "/v1/admin/reload"): Sample(body={}),
     ("GET", "/v1/admin/servers"): Sample(),
@@ -105,6 +111,10 @@ SAMPLES: Mapping[tuple[str, str], Sample] = {
     ("PUT", "/v1/admin/limits"): Sample(body={**OF, "limit": "9000/second"}),
     ("GET", "/v1/admin/usage"): Sample(query=OF),
     ("GET", "/v1/admin/audit"): Sample(query=OF),
+    ("GET", "/v1/admin/audit/anchors"): Sample(query=OF),
+    ("POST", "/v1/admin/audit/verify"): Sample(body=OF),
+    ("GET", "/v1/admin/audit/export"): Sample(query=OF),
+    ("POST", "/v1/admin/replay"): Sample(body={**OF, "files": {"mine.rego": RULE}}),
     ("GET", "/v1/admin/calls"): Sample(query={**OF, "turn_group": "{group}"}),
     ("GET", "/v1/admin/calls/{id}"): Sample(("{call}",), OF),
     ("POST", "/v1/admin/calls/{id}/settle"): Sample(("{call}",), body={**WHY, "happened": True}),

@@ -56,6 +56,8 @@ def prepared(served: Busy) -> House:
     assert served.ask("admin", "PUT", "/v1/admin/flags", off).status == 200
     there = {"url": "https://nowhere.invalid/mcp"}
     assert served.ask("admin", "PUT", "/v1/admin/servers/there", there).status == 200
+    tools = {"text": "tools: []"}
+    assert served.ask("admin", "PUT", "/v1/admin/imports/brought", tools).status == 200
     done = served.call("agent", "act", {"text": "x"}, turn={"group": "t-1"}).body
     asks = served.call("agent", "careful", {"text": "x"}).body
     words = {

@@ -97,6 +97,23 @@ async def test_since_looks_at_the_last_time_and_tells_the_oldest_first(
     assert [one.id for one in await decisions.since(NOW + 2)] == ["d2", "d3", "d1"]
 
 
+@pytest.mark.req("V5")
+async def test_a_few_at_a_time_are_all_of_them_each_once(decisions: Decisions) -> None:
+    for number in range(7):
+        # Some were made in the same moment.
+        decisions.note(decision(id=f"d{number}", at_ns=NOW + number // 3))
+    every = [one.id for one in await decisions.since(NOW)]
+    found: list[str] = []
+    after: tuple[int, str] | None = None
+    while some := await decisions.since(NOW, after=after, most=2):
+        found += [one.id for one in some]
+        after = (some[-1].at_ns, some[-1].id)
+    assert (found, len(every)) == (every, 7)
+    assert list(await decisions.since(NOW + 2, after=(NOW, "d0"), most=9)) == list(
+        await decisions.since(NOW + 2)
+    )
+
+
 @pytest.mark.req("V3")
 async def test_a_tenants_decisions_can_be_asked_for_alone(decisions: Decisions) -> None:
     for number, tenant in enumerate(("acme", "globex", "acme")):

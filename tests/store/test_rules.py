@@ -19,6 +19,7 @@ from toolgate.tenancy.changes import (
     SetPolicyModule,
     SetRelations,
     SetRestriction,
+    SetToolFile,
     SetToolFlag,
 )
 from toolgate.tenancy.directory import Directory
@@ -97,6 +98,17 @@ async def test_policy_modules_are_kept_by_name(directory: Directory) -> None:
     assert (await directory.load()).everyone.policies == {"a": text, "b": "package b"}
     await directory.put((SetPolicyModule("a", "package a"), SetPolicyModule("b", None)))
     assert (await directory.load()).everyone.policies == {"a": "package a"}
+
+
+@pytest.mark.req("C2")
+async def test_tool_files_are_kept_by_name(directory: Directory) -> None:
+    text = "tools: []  # é\n"
+    await directory.put((SetToolFile("b", "tools: []"), SetToolFile("a", text)))
+    assert await directory.tool_files() == {"a": text, "b": "tools: []"}
+    await directory.put((SetToolFile("a", "{}"), SetToolFile("b", None), SetToolFile("c", None)))
+    assert await directory.tool_files() == {"a": "{}"}
+    [newest, *_] = await directory.audit(limit=1)
+    assert newest.change == "set_tool_file"
 
 
 @pytest.mark.req("G1")

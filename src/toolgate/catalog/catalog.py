@@ -48,6 +48,10 @@ class Catalog:
         chosen = set(map(id, sources))
         return await self._reload(lambda source: id(source) in chosen)
 
+    async def again(self, label: str) -> Snapshot:
+        """Ask only the source of this name again."""
+        return await self._reload(lambda source: source is self._sources.get(label))
+
     async def drop(self, *sources: Source) -> Snapshot:
         """These are asked no more, and their tools are gone."""
         async with self._reloading:

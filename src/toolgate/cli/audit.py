@@ -1,8 +1,7 @@
 """`toolgate audit`: what is on record, and the proof of it."""
 
-import json as json_text
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -12,9 +11,9 @@ import typer
 from toolgate.bootstrap import Toolgate, audit_trail
 from toolgate.cli import show
 from toolgate.cli.administer import administer
-from toolgate.cli.far import KeyFile, Place, Server, Url
+from toolgate.cli.far import Far, KeyFile, Place, Server, Url
 from toolgate.cli.session import Config, Json, at_place, load, usage
-from toolgate.tenancy.audit import Anchor, Proof, Trail
+from toolgate.tenancy.audit import Anchor, Mark, Proof, Trail
 
 T = TypeVar("T")
 app = typer.Typer(
@@ -84,7 +83,11 @@ def anchor(
     async def work(trail: Trail) -> list[Anchor]:
         return await trail.anchors(tenant or None)
 
-    found = _on_store(Place(config, url, key_file), work, json=json)
+    async def far(server: Server) -> list[Anchor]:
+        told = await server.get("audit/anchors", tenant=tenant)
+        return msgspec.convert(told["anchors"], list[Anchor])
+
+    found = _on_trail(Place(config, url, key_file), work, far, json=json)
     if json:
         show.as_json([msgspec.structs.asdict(one) for one in found])
         return
@@ -116,7 +119,12 @@ def verify(
     async def work(trail: Trail) -> Proof:
         return await trail.verify(tenant=tenant or None, kept=anchors or ())
 
-    found = _on_store(Place(config, url, key_file), work, json=json)
+    async def far(server: Server) -> Proof:
+        told = await server.post("audit/verify", tenant=tenant, anchors=anchors or [])
+        return msgspec.convert(told, Proof)
+
+    place = Place(config, url, key_file)
+    found = _on_trail(place, work, far, json=json)
     if json:
         show.as_json(msgspec.structs.asdict(found) | {"holds": found.holds})
     else:
@@ -130,6 +138,11 @@ def verify(
             show.line(
                 "Whether its end was cut off, only an anchor from elsewhere can tell: "
                 "toolgate audit anchor"
+            )
+        if found.holds and place.is_far:
+            show.line(
+                "That is the server's own word. What it exports can be verified without it: "
+                "toolgate audit export"
             )
     if not found.holds:
         raise typer.Exit(1)
@@ -145,21 +158,19 @@ def export(
 ) -> None:
     """Write records and seals as JSON lines, enough for others to verify."""
 
-    lines: list[str] = []
-
-    def take(row: dict[str, Any]) -> None:
-        # ASCII: no reader takes a sign in a name for the end of a line.
-        lines.append(json_text.dumps(row, separators=(",", ":")))
-        if len(lines) >= _TOGETHER:
-            show.line("\n".join(lines))
-            lines.clear()
-
     async def work(trail: Trail) -> None:
-        await trail.export(tenant or None, take)
+        following: Mark | None = None
+        while True:
+            lines, following = await trail.export(tenant or None, following, most=_TOGETHER)
+            _put(lines)
+            if following is None:
+                return
 
-    _on_store(Place(config, url, key_file), work, json=json)
-    if lines:
-        show.line("\n".join(lines))
+    async def far(server: Server) -> None:
+        async for page in server.pages("audit/export", tenant=tenant, limit=_TOGETHER):
+            _put(page["lines"])
+
+    _on_trail(Place(config, url, key_file), work, far, json=json)
 
 
 def _told(details: dict[str, Any]) -> str:
@@ -173,11 +184,14 @@ def _short(text: str) -> str:
     return text if len(text) <= _MOST_CELL else f"{text[:_MOST_CELL]}…"
 
 
-def _on_store(place: Place, work: Callable[[Trail], Awaitable[T]], *, json: bool) -> T:
-    """A proof does not rest on what a server says of itself."""
+def _put(lines: Sequence[str]) -> None:
+    if lines:
+        show.line("\n".join(lines))
 
+
+def _on_trail(place: Place, work: Callable[[Trail], Awaitable[T]], far: Far[T], *, json: bool) -> T:
     async def run() -> T:
         async with audit_trail(load(place.config)) as trail:
             return await work(trail)
 
-    return at_place(place, run, None, json=json)
+    return at_place(place, run, far, json=json)

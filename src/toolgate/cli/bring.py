@@ -27,7 +27,7 @@ async def bring(settings: Settings, file: Path, *, replace: bool) -> Brought:
     """Copy a tool file to where the settings look for them; `replace` one of that name."""
     place = place_of(settings, file.name)
     target = settings.root / place
-    text = _text(file)
+    text = text_of(file)
     _need_room(target, file, replace=replace)
     specs = read_tool_file(file, str(place))
     async with Toolgate.open(settings) as gate:
@@ -73,7 +73,8 @@ def _need_room(target: Path, file: Path, *, replace: bool) -> None:
         raise InvalidRequest(f"{target.name} is the file itself; nothing is to be done.")
 
 
-def _text(file: Path) -> bytes:
+def text_of(file: Path) -> bytes:
+    """A tool file as it is."""
     try:
         return file.read_bytes()
     except OSError as error:

@@ -1,7 +1,8 @@
 """A running server, as commands ask it: the same questions that they ask the local store."""
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 from urllib.parse import quote
@@ -21,6 +22,7 @@ NO_KEY = f"A server is asked with a key: set {KEY}, or name a file with it: --ke
 HEARD: set[str] = set()
 _ADMIN = "/v1/admin"
 _MOST_KEY_FILE = 16_384
+_MOST_PAGES = 1_000_000
 # A call may take as long as its tool does, and wait for a person besides.
 _PATIENCE = 900.0
 
@@ -77,13 +79,22 @@ class Server:
     ) -> list[Any]:
         """A list below `/v1/admin`, page by page; so many at the most."""
         found: list[Any] = []
-        cursor, known = "", Pages()
+        async with aclosing(self.pages(path, **query)) as pages:
+            async for page in pages:
+                found += page[field or path]
+                if most is not None and len(found) >= most:
+                    break
+        return found[:most]
+
+    async def pages(self, path: str, **query: Any) -> AsyncGenerator[Any]:
+        """The same, a page at a time: what is written out at once may be long."""
+        cursor, known = "", Pages(_MOST_PAGES)
         while True:
             page = await self.get(path, cursor=cursor, **query)
-            found += page[field or path]
+            yield page
             cursor = known.following(page)
-            if not cursor or (most is not None and len(found) >= most):
-                return found[:most]
+            if not cursor:
+                return
 
     async def put(self, path: str, *names: str, **body: Any) -> Any:
         """`PUT` below `/v1/admin`."""

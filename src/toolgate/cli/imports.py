@@ -5,10 +5,14 @@ from typing import Annotated
 
 import typer
 
+from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
+from toolgate.cli.administer import administer
 from toolgate.cli.bring import Brought, bring
-from toolgate.cli.far import KeyFile, Place, Url
+from toolgate.cli.far import KeyFile, Place, Server, Url
+from toolgate.cli.operator import signed
 from toolgate.cli.session import Config, Json, at_place, load, usage
+from toolgate.toolfiles import remove as remove_file
 
 OPENAPI = "openapi"
 Globs = list[str]
@@ -18,9 +22,12 @@ _NONE: Globs = []
 def import_(
     what: Annotated[
         str, typer.Argument(help="A tool file, in any of the layouts; or the word openapi.")
-    ],
+    ] = "",
     document: Annotated[
         str, typer.Argument(help="After openapi: a document's file or address.")
+    ] = "",
+    remove: Annotated[
+        str, typer.Option("--remove", help="Take an import out of the store, by its name there.")
     ] = "",
     replace: Annotated[
         bool, typer.Option("--replace", metavar="", help="Also where a file of its name is there.")
@@ -94,6 +101,13 @@ def import_(
         operations=tuple(operation),
         deprecated=deprecated,
     )
+    if remove:
+        if what or given != Remembered() or again:
+            raise usage("--remove takes an import away, and brings none.", json=json)
+        _remove(remove, place, json=json)
+        return
+    if not what:
+        raise usage("Name a tool file, or a document: import openapi FILE|URL.", json=json)
     if what != OPENAPI:
         if given != Remembered() or again or dry_run or tags:
             raise usage("Those go with a document: import openapi FILE|URL.", json=json)
@@ -109,7 +123,13 @@ def import_(
         with progress() as told:
             return await take(load(config), asked, told)
 
-    taken = at_place(place, here, None, json=json)
+    async def far(there: Server) -> Taken:
+        from toolgate.cli.openapi_there import take_there  # noqa: PLC0415  as above
+
+        with progress() as told:
+            return await take_there(there, load(config), asked, told)
+
+    taken = at_place(place, here, far, json=json)
     if tags:
         tell_tags(taken, json=json)
     else:
@@ -120,7 +140,23 @@ def _file(file: Path, place: Place, *, replace: bool, json: bool) -> None:
     async def here() -> Brought:
         return await bring(load(place.config), file, replace=replace)
 
-    found = at_place(place, here, None, json=json)
+    async def far(there: Server) -> Brought:
+        from toolgate.cli.openapi_there import bring_there  # noqa: PLC0415  only a server's needs it
+
+        return await bring_there(there, file, replace=replace)
+
+    found = at_place(place, here, far, json=json)
     told = f"{found.file} has {show.count(len(found.tools), 'tool')}: {', '.join(found.tools)}."
     row = {"file": found.file, "tools": found.tools}
     show.told(row, told, json=json, notes=found.notes)
+
+
+def _remove(name: str, place: Place, *, json: bool) -> None:
+    async def work(gate: Toolgate) -> None:
+        await remove_file(gate, signed(gate, ""), name)
+
+    async def far(server: Server) -> None:
+        await server.delete("imports", name)
+
+    administer(place, work, far, json=json, definitions=True)
+    show.told({"name": name, "removed": True}, f"{name} is gone, with its tools.", json=json)

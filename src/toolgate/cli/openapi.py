@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -48,40 +48,72 @@ class Asked(NamedTuple):
 
 async def take(settings: Settings, asked: Asked, progress: Progress | None) -> Taken:
     """Read a document and keep its tools, whole or not at all."""
-    how = _how(settings, asked)
+    made = await made_of(settings, asked, _how(settings, asked), progress)
+    return Taken(made.found) if asked.dry_run else await _kept(settings, made)
+
+
+class Made(NamedTuple):
+    """What a document has become, and by which options."""
+
+    found: Imported
+    how: Remembered
+    where: str
+
+    def file(self) -> Written:
+        """The tool file of it."""
+        if not self.found.tools:
+            raise InvalidRequest("Nothing of the document becomes a tool. Look with --dry-run.")
+        return written(self.found, self.how, where=self.where)
+
+
+async def made_of(
+    settings: Settings, asked: Asked, how: Remembered, progress: Progress | None
+) -> Made:
+    """Read the document and make its tools."""
     more = {"overlay": overlay_in(_place(settings, how.overlay))} if how.overlay else {}
     document = await fetched(settings, asked.given.document or _found(settings, how, asked))
     options = msgspec.structs.replace(how.options, address=document.address)
     found = imported(document, options, progress=progress, **more)
-    if asked.dry_run:
-        return Taken(found)
-    if not found.tools:
-        raise InvalidRequest("Nothing of the document becomes a tool. Look with --dry-run.")
     # By its title a document is called what that says today.
-    how = msgspec.structs.replace(how, name=found.name)
-    return await _kept(settings, found, written(found, how, where=document.file), how)
+    return Made(found, msgspec.structs.replace(how, name=found.name), document.file)
 
 
 def _how(settings: Settings, asked: Asked) -> Remembered:
     """The options that hold, as a tool file keeps them."""
+    given = given_to(settings, asked)
+    if not asked.again:
+        return given
+    for place in _places(settings, asked.again):
+        if kept := remembered_in(settings.root / place, shown=place):
+            return above(kept, given, asked)
+    raise unknown(asked.again, sorted(_stems(settings)))
+
+
+def given_to(settings: Settings, asked: Asked) -> Remembered:
+    """What was typed, as a tool file keeps it."""
     typed = asked.given
     document = typed.document
     if document:
         far = is_address(document)
         document = kept_address(document) if far else _from_root(settings, document)
     overlay = _from_root(settings, typed.overlay) if typed.overlay else ""
-    given = msgspec.structs.replace(typed, document=document, overlay=overlay)
-    if not asked.again:
-        return given
-    for place in _places(settings, asked.again):
-        if kept := remembered_in(settings.root / place, shown=place):
-            found = kept.under(given)
-            # One that may not be kept is not that of the last time either.
-            return msgspec.structs.replace(found, document=document) if typed.document else found
-    listed = sorted(_stems(settings))
-    raise InvalidRequest(
-        f"There is no import {asked.again[:60]!r} that says how it was made."
-        f"{nearest(asked.again, listed)} There are: {', '.join(listed) or 'none'}."
+    return msgspec.structs.replace(typed, document=document, overlay=overlay)
+
+
+def above(kept: Remembered, given: Remembered, asked: Asked) -> Remembered:
+    """The options of the last time, with those that are given now above them."""
+    found = kept.under(given)
+    # One that may not be kept is not that of the last time either.
+    return (
+        msgspec.structs.replace(found, document=given.document) if asked.given.document else found
+    )
+
+
+def unknown(again: str, listed: list[str]) -> InvalidRequest:
+    """No import of this name can be done again."""
+    return InvalidRequest(
+        f"There is no import {again[:60]!r} that says how it was made."
+        f"{nearest(again, listed)} There are: {', '.join(listed) or 'none'}."
     )
 
 
@@ -115,15 +147,15 @@ def _stems(settings: Settings) -> Iterator[str]:
             yield stem
 
 
-async def _kept(settings: Settings, found: Imported, file: Written, how: Remembered) -> Taken:
-    stem = file.name.rpartition(SUFFIX)[0]
+async def _kept(settings: Settings, made: Made) -> Taken:
+    file = made.file()
+    stem = stem_of(file)
     places = _places(settings, stem)
     place = next(one for one in places if one.endswith(file.name))
     for one in places:
         if (settings.root / one).is_symlink():
             raise InvalidRequest(f"{Path(one).name} is a link, which is not written through.")
-    older = {one.name: one for one in _before(settings, places)}
-    last = _last(settings, places)
+    older, last = list(_before(settings, places)), _last(settings, places)
     specs = specs_in(file, place)
     async with Toolgate.open(settings) as gate:
         unusable = checked(gate, places, specs)
@@ -132,19 +164,38 @@ async def _kept(settings: Settings, found: Imported, file: Written, how: Remembe
         # What was small has become large, or the other way round.
         if other != place:
             (settings.root / other).unlink(missing_ok=True)
-    now = {spec.name: spec for spec in specs}
+    return told_of(made, place, unusable, Before(older, last), specs)
+
+
+class Before(NamedTuple):
+    """The tools and the options of the last import of this name."""
+
+    specs: Sequence[ToolSpec]
+    how: Remembered | None
+
+
+def told_of(
+    made: Made, place: str, unusable: Sequence[str], before: Before, specs: Sequence[ToolSpec]
+) -> Taken:
+    """What came of an import that is kept, and how it differs from the last one."""
+    older, now = ({spec.name: spec for spec in part} for part in (before.specs, specs))
     changed = (name for name in now if name in older)
     return Taken(
-        found,
+        made.found,
         place,
         added=[name for name in now if name not in older],
         removed=[name for name in older if name not in now],
         changed=[name for name in changed if older[name].fingerprint != now[name].fingerprint],
         renamed=list(_renamed(older, now)),
         unusable=unusable,
-        again=stem,
-        last="" if last is None or last == how else last.shown(),
+        again=stem_of(made.file()),
+        last="" if before.how is None or before.how == made.how else before.how.shown(),
     )
+
+
+def stem_of(file: Written) -> str:
+    """What an import is called."""
+    return file.name.rpartition(SUFFIX)[0]
 
 
 def _last(settings: Settings, places: Iterable[str]) -> Remembered | None:

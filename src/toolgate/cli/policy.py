@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import orjson
 import typer
 
 from toolgate.bootstrap import Toolgate
@@ -15,10 +14,12 @@ from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import Why, signed
 from toolgate.cli.session import Config, Json, ending, load, usage, with_gate
 from toolgate.cli.since import parse_since
+from toolgate.client.reading import Pages
 from toolgate.engines.cases import Result
 from toolgate.errors import InvalidPolicy, InvalidRequest
-from toolgate.gate.replay import Flip, Replay, replay
-from toolgate.policies import Checked, check_policy, policy_at, run_cases
+from toolgate.gate.replay import replay
+from toolgate.policies import Checked, check_policy, policy_at, run_cases, texts_at
+from toolgate.server.admin.replay import shown
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Check, test and replay policies."
@@ -89,18 +90,21 @@ def replay_(
     except ValueError as error:
         raise usage(f"--since: {error}.", json=json) from None
 
-    async def work(gate: Toolgate) -> tuple[Replay, dict[str, list[str]]]:
+    async def work(gate: Toolgate) -> dict[str, Any]:
         policy = policy_at(load(config), path, gate.tenancy.world.everyone.policies)
         decisions = await gate.decisions.since(since_ns, tenant=tenant)
         found = await replay(decisions, policy)
         wanted = {flip.decision.id for flip in found.flips}
-        return found, await gate.journal.calls_of(wanted, since_ns)
+        return shown(found, await gate.journal.calls_of(wanted, since_ns))
 
-    found, calls = with_gate(Place(config, url, key_file), work, json=json)
+    async def far(server: Server) -> dict[str, Any]:
+        return await _replayed_there(server, path, since_ns=since_ns, tenant=tenant)
+
+    found = with_gate(Place(config, url, key_file), work, far, json=json)
     if json:
-        show.as_json(_as_rows(found, calls))
+        show.as_json(found)
     else:
-        _tell_replay(found, calls, since)
+        _tell_replay(found, since)
 
 
 @app.command("list")
@@ -209,36 +213,22 @@ def _difference(result: Result) -> str:
     return f"wanted {_WORDS[result.want]}, got {_WORDS[result.got]}{why}"
 
 
-def _as_rows(found: Replay, calls: dict[str, list[str]]) -> dict[str, Any]:
-    return {
-        "asked": found.asked,
-        "flips": [_row(flip, calls) for flip in found.flips],
-        "untold": [
-            {"decision": one.decision.id, "tool": one.decision.tool, "missing": one.missing}
-            for one in found.untold
-        ],
-    }
+async def _replayed_there(server: Server, path: Path | None, **asked: Any) -> dict[str, Any]:
+    """Only the files go there. Without a folder, the server's own is read there as it stands."""
+    if path is not None:
+        asked["files"] = texts_at(path)
+    found: dict[str, Any] = {"asked": 0, "flips": [], "untold": []}
+    cursor, known = "", Pages()
+    while True:
+        page = await server.post("replay", cursor=cursor, **asked)
+        found = {name: part + page[name] for name, part in found.items()}
+        cursor = known.following(page)
+        if not cursor:
+            return found
 
 
-def _row(flip: Flip, calls: dict[str, list[str]]) -> dict[str, Any]:
-    decision = flip.decision
-    return {
-        "decision": decision.id,
-        "at": show.moment(decision.at_ns),
-        "tenant": decision.tenant,
-        "tool": decision.tool,
-        "caller": orjson.loads(decision.input)["caller"],
-        # What only observing let pass was a no.
-        "was": "allowed" if decision.allowed and not decision.observed else "refused",
-        "observed": decision.observed,
-        "now": "allowed" if flip.allowed else "refused",
-        "reasons": flip.reasons,
-        "calls": calls.get(decision.id, []),
-    }
-
-
-def _tell_replay(found: Replay, calls: dict[str, list[str]], since: str) -> None:
-    rows = [_row(flip, calls) for flip in found.flips]
+def _tell_replay(found: dict[str, Any], since: str) -> None:
+    rows = found["flips"]
     if rows:
         show.table(
             ("when", "tool", "tenant", "agent", "user", "was", "now", "calls", "why"),
@@ -257,10 +247,10 @@ def _tell_replay(found: Replay, calls: dict[str, list[str]], since: str) -> None
                 for row in rows
             ],
         )
-    show.line(f"{len(rows)} of {show.count(found.asked, 'decision')} since {since} would flip.")
-    if found.untold:
-        missing = sorted({part for one in found.untold for part in one.missing})
+    show.line(f"{len(rows)} of {show.count(found['asked'], 'decision')} since {since} would flip.")
+    if untold := found["untold"]:
+        missing = sorted({part for one in untold for part in one["missing"]})
         show.line(
-            f"{show.count(len(found.untold), 'decision')} cannot be asked again: the policy reads "
+            f"{show.count(len(untold), 'decision')} cannot be asked again: the policy reads "
             f"{', '.join(missing)}, which was not recorded. Set [policy] record_calls = true."
         )

@@ -39,8 +39,9 @@ def understood() -> Generator[None]:
 class Pages:
     """A list that comes in pages, and comes to an end."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = _MOST_PAGES) -> None:
         self._known: set[str] = set()
+        self._most = most
 
     def following(self, page: Any) -> str:
         """What to send for the next one; nothing behind the last."""
@@ -48,7 +49,7 @@ class Pages:
             cursor = cast("dict[str, Any]", page).get("next") or ""
             if type(cursor) is not str:
                 raise TypeError("'next' of a page is a text")
-            if cursor in self._known or len(self._known) >= _MOST_PAGES:
+            if cursor in self._known or len(self._known) >= self._most:
                 raise ValueError("its pages have no end")
             self._known.add(cursor)
             return cursor

@@ -6,13 +6,15 @@ Hidden files, and what is no regular file inside the folder, are left out.
 """
 
 import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import orjson
 
-from toolgate.errors import SettingsInvalid
+from toolgate.errors import InvalidPolicy, SettingsInvalid
 from toolgate.settings.settings import Settings
 from toolgate.text import document
 from toolgate.text.refusal import Refusal
@@ -72,27 +74,50 @@ def stamp(root: Path) -> Stamp:
 
 def read(root: Path) -> Folder:
     """Every file, with the problems of all of them."""
+    return _folder([(shown, partial(_read, path)) for shown, path in paths(root)])
+
+
+def given(files: Mapping[str, bytes]) -> Folder:
+    """The same of files that lie elsewhere, by their path in the folder."""
+    counted = [(path, raw) for path, raw in sorted(files.items()) if _counts(Path(path).name)]
+    return _folder([(path, partial(bytes, raw)) for path, raw in counted])
+
+
+def texts(root: Path) -> dict[str, str]:
+    """The files of a folder, to be sent elsewhere; `InvalidPolicy` where it cannot be."""
+    if not root.is_dir():
+        raise InvalidPolicy([f"{root}: there is no such folder."])
+    found: dict[str, str] = {}
+    for shown, path in paths(root):
+        try:
+            found[shown] = _text(_read(path))
+        except _WrongFile as wrong:
+            raise InvalidPolicy([f"{shown}:{wrong}"]) from None
+    return found
+
+
+def _folder(files: Sequence[tuple[str, Callable[[], bytes]]]) -> Folder:
     modules: dict[str, str] = {}
     data: dict[str, Any] = {}
     problems: list[str] = []
-    files = paths(root)
     if len(files) > MAX_FILES:
         problems.append(f"policies: there are more than {MAX_FILES:,} files; put data into few.")
         files = []
-    for shown, path in files:
+    for shown, load in files:
+        place = Path(shown)
         try:
-            raw = _read(path)
-            if path.suffix == ".rego":
+            raw = load()
+            if place.suffix == ".rego":
                 modules[shown] = _text(raw)
             else:
-                _merge(data, Path(shown).parent.parts, _value(raw, path.suffix))
+                _merge(data, place.parent.parts, _value(raw, place.suffix))
         except _WrongFile as wrong:
             problems.append(f"{shown}:{wrong}")
     return Folder(
         modules=modules,
         data=data,
         problems=tuple(problems),
-        documents=sum(path.suffix != ".rego" for _, path in files),
+        documents=sum(Path(shown).suffix != ".rego" for shown, _ in files),
     )
 
 

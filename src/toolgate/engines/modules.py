@@ -65,18 +65,23 @@ class Modules:
             raise InvalidPolicy(
                 ["policies: no Rego file is left; put one back, or start again without."]
             )
-        texts = dict(found.modules)
-        texts.update((f"stored:{name}", text) for name, text in sorted(stored.items()))
-        bundle = build(
-            texts,
-            found.data,
-            bundled=self._bundled,
-            problems=found.problems,
-            documents=found.documents,
-        )
+        bundle = policy_of(found, stored, bundled=self._bundled)
         self._ruled = self._ruled or bool(found.modules)
         self._seen = self._seen or bool(found.modules or found.data)
         return bundle
+
+
+def policy_of(found: folders.Folder, stored: Mapping[str, str], *, bundled: bool) -> Bundle:
+    """The policy of a folder, with the modules that are kept in the store."""
+    texts = dict(found.modules)
+    texts.update((f"stored:{name}", text) for name, text in sorted(stored.items()))
+    return build(
+        texts,
+        found.data,
+        bundled=bundled,
+        problems=found.problems,
+        documents=found.documents,
+    )
 
 
 def build(

@@ -72,8 +72,18 @@ class Decisions(Protocol):
         """Write it soon, together with others. Once it was noted, the same id costs nothing."""
         ...
 
-    async def since(self, at_ns: int, *, tenant: str = "") -> Sequence[Decision]:
-        """Those that were made, or made again, since then, oldest first."""
+    async def since(
+        self,
+        at_ns: int,
+        *,
+        tenant: str = "",
+        after: tuple[int, str] | None = None,
+        most: int | None = None,
+    ) -> Sequence[Decision]:
+        """Those that were made, or made again, since then, oldest first.
+
+        `after`: behind the one of this moment and id. `most`: so many of them.
+        """
         ...
 
 
@@ -83,6 +93,6 @@ class Forgetful:
     def note(self, decision: Decision) -> None:
         """Nothing to do."""
 
-    async def since(self, at_ns: int, *, tenant: str = "") -> Sequence[Decision]:  # noqa: ARG002
+    async def since(self, at_ns: int, **_: object) -> Sequence[Decision]:  # noqa: ARG002
         """Nothing was kept."""
         return ()

@@ -60,7 +60,7 @@ def _help(spec: ToolSpec) -> str:
     kind, where = spec.origin.kind, spec.origin.where
     if where == BUILT_IN:
         return _LATER
-    if kind == "openapi" or where.endswith((".openapi.yaml", ".openapi.json")):
+    if kind == "openapi" or where.endswith((".openapi", ".openapi.yaml", ".openapi.json")):
         return _IMPORTED
     return _CODE if spec.provider == "python" else _DATA
 

@@ -1,7 +1,7 @@
 """Decisions on record, asked again of another policy: which calls would it decide otherwise."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Protocol
 
 import msgspec
 import orjson
@@ -35,6 +35,17 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     asked: int
     flips: tuple[Flip, ...]
     untold: tuple[Untold, ...]
+
+
+class Replayed(Protocol):
+    """Asks the policy of these files, with what is stored; without any, that of the settings."""
+
+    async def __call__(
+        self,
+        decisions: Collection[Decision],
+        files: Mapping[str, str] | None,
+        stored: Mapping[str, str],
+    ) -> Replay: ...
 
 
 async def replay(decisions: Iterable[Decision], policy: Policy) -> Replay:

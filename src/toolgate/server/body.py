@@ -18,12 +18,14 @@ class SlowBodyError(Exception):
     """The body did not arrive in time."""
 
 
-async def read_object(receive: Receive, *, or_nothing: bool = False) -> dict[str, Any]:
+async def read_object(
+    receive: Receive, *, or_nothing: bool = False, most: int = MAX_BYTES
+) -> dict[str, Any]:
     """The JSON object that was sent, or `InvalidRequest`; `SlowBodyError` if it takes too long.
 
-    `or_nothing`: an empty body is an object without fields.
+    `or_nothing`: an empty body is an object without fields. `most`: so many bytes are read.
     """
-    work = _read(receive)
+    work = _read(receive, most)
     # Nearly every body is there by now: a timer would cost more than to read it.
     try:
         waiting = work.send(None)
@@ -35,20 +37,20 @@ async def read_object(receive: Receive, *, or_nothing: bool = False) -> dict[str
                 body = await rest(work, waiting)
         except TimeoutError:
             raise SlowBodyError from None
-    return {} if or_nothing and not body else object_of(body)
+    return {} if or_nothing and not body else object_of(body, most)
 
 
-def object_of(body: bytes) -> dict[str, Any]:
+def object_of(body: bytes, most: int = MAX_BYTES) -> dict[str, Any]:
     """The JSON object in a body, or `InvalidRequest`."""
-    if len(body) > MAX_BYTES:
-        raise InvalidRequest(f"The body has more than {MAX_BYTES:,} bytes; send less.")
+    if len(body) > most:
+        raise InvalidRequest(f"The body has more than {most:,} bytes; send less.")
     try:
         return parse_object(body)
     except ValueError as error:
         raise InvalidRequest(f"The body {error}.") from None
 
 
-async def _read(receive: Receive) -> bytes:
+async def _read(receive: Receive, most: int) -> bytes:
     message = await receive()
     body = message.get("body", b"")
     if message.get("more_body"):
@@ -60,7 +62,7 @@ async def _read(receive: Receive) -> bytes:
                 raise InvalidRequest("The connection closed before the whole body was there.")
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            if size > MAX_BYTES:
+            if size > most:
                 break
         body = b"".join(parts)
     return body

@@ -47,6 +47,10 @@ class Announced:
         """What is agreed to of a server's tools."""
         return await self._directory.definitions(server)
 
+    async def tool_files(self) -> Mapping[str, str]:
+        """The tool files that are kept."""
+        return await self._directory.tool_files()
+
     async def note_uses(self, uses: Mapping[str, int]) -> None:
         """Nobody is told: it changes nothing."""
         await self._directory.note_uses(uses)

@@ -33,6 +33,7 @@ from toolgate.tenancy.changes import (
     SetRestriction,
     SetServer,
     SetTenantFlag,
+    SetToolFile,
     SetToolFlag,
 )
 
@@ -154,6 +155,7 @@ apply.register(SetRestriction, rules.set_restriction)
 apply.register(SetRelations, rules.set_relations)
 apply.register(MarkRelations, rules.mark_relations)
 apply.register(SetPolicyModule, rules.set_policy_module)
+apply.register(SetToolFile, rules.set_tool_file)
 apply.register(SetServer, servers.set_server)
 apply.register(PinTools, servers.pin_tools)
 apply.register(SetPlan, limits.set_plan)

@@ -80,13 +80,26 @@ class TableDecisions:
         await self.drain()
         await self._prune.close()
 
-    async def since(self, at_ns: int, *, tenant: str = "") -> Sequence[Decision]:
+    async def since(
+        self,
+        at_ns: int,
+        *,
+        tenant: str = "",
+        after: tuple[int, str] | None = None,
+        most: int | None = None,
+    ) -> Sequence[Decision]:
         """Those that were made, or made again, since then, oldest first."""
         await self.drain()
         question = sa.select(table).where(table.c.last_ns >= at_ns)
         if tenant:
             question = question.where(table.c.tenant_id == storable(tenant))
-        question = question.order_by(table.c.last_ns, table.c.id)
+        if after is not None:
+            last_ns, id_ = after
+            same = (table.c.last_ns == last_ns) & (table.c.id > id_)
+            question = question.where(
+                table.c.last_ns >= last_ns, (table.c.last_ns > last_ns) | same
+            )
+        question = question.order_by(table.c.last_ns, table.c.id).limit(most)
 
         def work(connection: Connection) -> list[Decision]:
             return [_decision(row) for row in connection.execute(question).mappings()]

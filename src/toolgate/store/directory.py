@@ -75,6 +75,10 @@ class TableDirectory:
             lambda connection: servers.read_definitions(connection, server), tenant=HOUSE
         )
 
+    async def tool_files(self) -> Mapping[str, str]:
+        """The tool files that are kept here, by name."""
+        return await self._database.read(rules.read_tool_files, tenant=HOUSE)
+
     async def note_uses(self, uses: Mapping[str, int]) -> None:
         """Of keys, by id, the moment of their last use."""
         await self._database.write(

@@ -1,4 +1,4 @@
-"""Proves the audit log: every record, seal and page is looked at again, and put out for others.
+"""Proves the audit log: every record, seal and page is looked at again.
 
 What it says of calls and approvals is held against their rows by `store.witness`.
 """
@@ -47,11 +47,18 @@ def tenants(connection: Connection) -> list[str]:
 
 def anchors(connection: Connection, tenant: str | None = None) -> list[Anchor]:
     """The newest link of each chain."""
-    return [
-        Anchor(name, links[-1].number, links[-1].hash)
-        for name in (tenants(connection) if tenant is None else [tenant])
-        if (links := seals(connection, name))
-    ]
+    column = audit_seals.c
+    last = sa.select(column.tenant_id, sa.func.max(column.number).label("number"))
+    if tenant is not None:
+        last = last.where(column.tenant_id == tenant)
+    newest = last.group_by(column.tenant_id).subquery()
+    found = connection.execute(
+        sa.select(column.tenant_id, column.number, column.hash).join(
+            newest,
+            (column.tenant_id == newest.c.tenant_id) & (column.number == newest.c.number),
+        )
+    )
+    return sorted((Anchor(*row) for row in found), key=lambda one: one.tenant)
 
 
 def seals(connection: Connection, tenant: str) -> list[Seal]:
@@ -109,19 +116,6 @@ def _check_tenant(connection: Connection, tenant: str) -> None:
             f"There is no tenant {tenant!r}, and nothing of one on record. Nothing was looked at: "
             "list the tenants to see which there are."
         )
-
-
-def export(connection: Connection, tenant: str | None = None) -> Iterator[dict[str, Any]]:
-    """Records and seals as they stand, each seal behind its records: enough to verify elsewhere."""
-    for name in tenants(connection) if tenant is None else [tenant]:
-        links = {one.number: one for one in seals(connection, name)}
-        for number, rows in groupby(_rows(connection, name), key=lambda row: row["seal"]):
-            for row in rows:
-                yield {"kind": "record", **_told(row)}
-            if number in links:
-                link = links.pop(number)
-                fields = {field: getattr(link, field) for field in link.__struct_fields__}
-                yield {"kind": "seal", **fields}
 
 
 class _Chain:
@@ -229,10 +223,10 @@ def _rows(connection: Connection, tenant: str, change: str = "") -> Iterator[_Ro
     asked = asked.order_by(column.seal.is_(None), column.seal, column.id)
     found = connection.execute(asked.execution_options(yield_per=_AT_ONCE))
     for row in found.mappings():
-        yield {**row, "details": _details(row["details"])}
+        yield {**row, "details": details_of(row["details"])}
 
 
-def _details(text: str) -> _Row | None:
+def details_of(text: str) -> _Row | None:
     """`None` where somebody has made it something else."""
     try:
         details = json.loads(text, object_pairs_hook=_once)
@@ -247,8 +241,3 @@ def _once(pairs: list[tuple[str, Any]]) -> _Row:
     if len(details) != len(pairs):
         raise ValueError("a name is there twice")
     return details
-
-
-def _told(row: _Row) -> dict[str, Any]:
-    named = ("id", "at_ns", "who", "why", "change", "details", "digest", "seal")
-    return {"tenant": row["tenant_id"], **{name: row[name] for name in named}}

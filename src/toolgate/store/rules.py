@@ -1,6 +1,6 @@
-"""How layers, personas, relations and policies are put into their tables."""
+"""How layers, personas, relations, policies and tool files are put into their tables."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from toolgate.tenancy.changes import (
     SetPolicyModule,
     SetRelations,
     SetRestriction,
+    SetToolFile,
 )
 from toolgate.tenancy.relation import Relation
 
@@ -90,12 +91,30 @@ def mark_relations(change: MarkRelations, connection: Connection) -> None:
 
 def set_policy_module(change: SetPolicyModule, connection: Connection) -> None:
     """A module, or none any more."""
+    _set_text(connection, tables.policy_modules, change)
+
+
+def set_tool_file(change: SetToolFile, connection: Connection) -> None:
+    """A tool file, or none any more."""
+    _set_text(connection, tables.tool_files, change)
+
+
+def read_tool_files(connection: Connection) -> Mapping[str, str]:
+    """By name."""
+    column = tables.tool_files.c
+    found = connection.execute(sa.select(column.name, column.text).order_by(column.name))
+    return {name: text for name, text in found}  # noqa: C416  a Row is no pair
+
+
+def _set_text(
+    connection: Connection, table: sa.Table, change: SetPolicyModule | SetToolFile
+) -> None:
     key = {"name": change.name}
     if change.text is None:
-        _delete(connection, tables.policy_modules, key)
+        _delete(connection, table, key)
         return
     row = {**key, "text": change.text, "updated_at": clock.utc_now()}
-    upsert(connection, tables.policy_modules, [row], change=("text", "updated_at"))
+    upsert(connection, table, [row], change=("text", "updated_at"))
 
 
 def read_relations(

@@ -176,6 +176,15 @@ policy_modules = sa.Table(
     sa.Column("updated_at", Moment, nullable=False),
 )
 
+# Tool files that operators imported, beside those in the settings' folder.
+tool_files = sa.Table(
+    "tool_files",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+)
+
 # MCP servers that operators added, beside those of the settings.
 mcp_servers = sa.Table(
     "mcp_servers",

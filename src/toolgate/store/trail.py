@@ -1,14 +1,12 @@
 """The audit log of a store, to be proven and handed out."""
 
-from collections.abc import Callable, Collection
-from typing import Any
+import asyncio
+from collections.abc import Collection
 
-from sqlalchemy import Connection
-
-from toolgate.store import proof
+from toolgate.store import exporting, proof
 from toolgate.store.database import HOUSE, Database
 from toolgate.store.seals import Sealer
-from toolgate.tenancy.audit import Anchor, Proof
+from toolgate.tenancy.audit import Anchor, Exported, Mark, Proof
 
 
 class TableTrail:
@@ -31,12 +29,11 @@ class TableTrail:
             lambda one: proof.verify(one, tenant=tenant, kept=kept), tenant=tenant or HOUSE
         )
 
-    async def export(self, tenant: str | None, take: Callable[[dict[str, Any]], None]) -> None:
-        """Hand out records and seals, each seal behind its records."""
+    async def export(self, tenant: str | None, after: Mark | None, *, most: int) -> Exported:
+        """Hand out about so many records and seals, each seal behind its records."""
         await Sealer(self._database).seal()
-
-        def work(connection: Connection) -> None:
-            for row in proof.export(connection, tenant):
-                take(row)
-
-        await self._database.read(work, tenant=tenant or HOUSE)
+        rows, following = await self._database.read(
+            lambda one: exporting.part(one, tenant, after, most), tenant=tenant or HOUSE
+        )
+        lines = await asyncio.to_thread(lambda: tuple(exporting.lines(rows)))
+        return Exported(lines, following)

@@ -18,6 +18,7 @@ from toolgate.tenancy.changes import (
     SetPolicyModule,
     SetRelations,
     SetServer,
+    SetToolFile,
 )
 
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
@@ -36,13 +37,13 @@ def tenant_of(change: Change) -> str:
 
 
 def details_of(change: Change) -> dict[str, Any]:
-    """The change's fields as JSON values: no digest, and a module's fingerprint for its text."""
+    """The change's fields as JSON values: no digest, and the fingerprint of a text in its place."""
     match change:
         case AddKey(key):
             shown = _json(key)
             del shown["digest"]
             return {"key": shown}
-        case SetPolicyModule(name, str(text)):
+        case SetPolicyModule(name, str(text)) | SetToolFile(name, str(text)):
             encoded = text.encode("utf-8", "backslashreplace")
             return {
                 "name": name,

@@ -1,7 +1,7 @@
 """Who changed, did or was refused what, when and why. Written with it, or neither is."""
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -10,6 +10,8 @@ LIBRARY = "library"
 ENDED = "call.ended"
 PAGE = "calls.page"
 REFUSED = "call.refused"
+# What every store can hold.
+_Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class Actor(msgspec.Struct, frozen=True):
@@ -70,6 +72,23 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
         return not self.problems
 
 
+class Mark(msgspec.Struct, frozen=True, array_like=True):
+    """Where an export goes on: behind this seal of a tenant; or, once all of its seals are out,
+    behind this record of those that no seal holds.
+    """
+
+    tenant: str
+    seal: _Number = 0
+    beyond: _Number | None = None
+
+
+class Exported(NamedTuple):
+    """A part of an export as lines of JSON, in ASCII; and where the next part begins."""
+
+    lines: tuple[str, ...]
+    following: Mark | None
+
+
 class Trail(Protocol):
     """The audit log of a store, to be proven and handed out."""
 
@@ -81,6 +100,6 @@ class Trail(Protocol):
         """Look at everything again. `kept`: anchors that have to be in a chain."""
         ...
 
-    async def export(self, tenant: str | None, take: Callable[[dict[str, Any]], None]) -> None:
-        """Hand out records and seals, each seal behind its records."""
+    async def export(self, tenant: str | None, after: Mark | None, *, most: int) -> Exported:
+        """Hand out about so many records and seals, each seal behind its records."""
         ...

@@ -134,6 +134,13 @@ class SetPolicyModule(msgspec.Struct, frozen=True):
     text: str | None
 
 
+class SetToolFile(msgspec.Struct, frozen=True):
+    """A tool file in the store, beside those of the settings; `None` takes it away."""
+
+    name: str
+    text: str | None
+
+
 class SetServer(msgspec.Struct, frozen=True):
     """An MCP server in the store, beside those of the settings.
 
@@ -218,6 +225,7 @@ Change = (
     | SetRelations
     | MarkRelations
     | SetPolicyModule
+    | SetToolFile
     | SetServer
     | PinTools
     | SetPlan

@@ -46,6 +46,10 @@ class Directory(Protocol):
         """What is agreed to of a server's tools, by its own names for them."""
         ...
 
+    async def tool_files(self) -> Mapping[str, str]:
+        """The tool files that are kept here, by name."""
+        ...
+
     async def note_uses(self, uses: Mapping[str, int]) -> None:
         """Of keys, by id, the moment of their last use. No change of the world, and no audit."""
         ...

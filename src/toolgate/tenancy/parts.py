@@ -22,6 +22,7 @@ from toolgate.tenancy.changes import (
     SetRelations,
     SetRestriction,
     SetServer,
+    SetToolFile,
     SetToolFlag,
 )
 
@@ -47,7 +48,7 @@ def _parts(change: Change) -> tuple[str, ...]:
             return (KEYS,)
         case SetServer() | PinTools():
             return (SERVERS,)
-        case SetToolFlag() | SetPersona() | SetRestriction() | SetPolicyModule():
+        case SetToolFlag() | SetPersona() | SetRestriction() | SetPolicyModule() | SetToolFile():
             return (EVERYONE,)
         case SetLayer(tenant="") | SetRateLimit(tenant=""):
             return (EVERYONE,)

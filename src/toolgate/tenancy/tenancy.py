@@ -23,6 +23,7 @@ from toolgate.tenancy.changes import (
     SetTenantFlag,
     SetToolFlag,
 )
+from toolgate.tenancy.filing import Filing
 from toolgate.tenancy.keys import WITHOUT_AGENT, FreshKey, Key, Role
 from toolgate.tenancy.limiting import Limiting
 from toolgate.tenancy.relating import Relating
@@ -34,7 +35,7 @@ _MOST_RECORDS = 1_000
 E = TypeVar("E", bound=StrEnum)
 
 
-class Tenancy(Rules, Relating, Limiting, Serving):
+class Tenancy(Rules, Relating, Limiting, Serving, Filing):
     """Holds the world in memory. A change is stored first and seen at once afterwards."""
 
     async def refresh(self) -> bool:

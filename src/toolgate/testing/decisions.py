@@ -22,11 +22,20 @@ class MemoryDecisions:
         else:
             self.made[decision.id] = msgspec.structs.replace(kept, at_ns=decision.at_ns)
 
-    async def since(self, at_ns: int, *, tenant: str = "") -> Sequence[Decision]:
+    async def since(
+        self,
+        at_ns: int,
+        *,
+        tenant: str = "",
+        after: tuple[int, str] | None = None,
+        most: int | None = None,
+    ) -> Sequence[Decision]:
         """Those that were made, or made again, since then, oldest first."""
         found = [
             one
             for one in self.made.values()
-            if one.at_ns >= at_ns and (not tenant or one.tenant == tenant)
+            if one.at_ns >= at_ns
+            and (not tenant or one.tenant == tenant)
+            and (after is None or (one.at_ns, one.id) > after)
         ]
-        return sorted(found, key=lambda one: (one.at_ns, one.id))
+        return sorted(found, key=lambda one: (one.at_ns, one.id))[:most]

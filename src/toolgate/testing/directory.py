@@ -70,6 +70,10 @@ class MemoryDirectory:
         """What is agreed to of a server's tools."""
         return {tool: pin.definition for tool, pin in self._records.agreed.get(server, {}).items()}
 
+    async def tool_files(self) -> Mapping[str, str]:
+        """The tool files that are kept here, by name."""
+        return dict(sorted(self._records.tool_files.items()))
+
     async def note_uses(self, uses: Mapping[str, int]) -> None:
         """Of keys, by id, the moment of their last use."""
         self._uses.update({id_: at for id_, at in uses.items() if at > self._uses.get(id_, 0)})

@@ -34,6 +34,7 @@ from toolgate.tenancy.changes import (
     SetRestriction,
     SetServer,
     SetTenantFlag,
+    SetToolFile,
     SetToolFlag,
 )
 from toolgate.tenancy.persona import UNLISTED, Persona, Restriction
@@ -59,6 +60,7 @@ class Records:
 
     servers: Servers = NONE
     agreed: dict[str, dict[str, Pin]] = field(default_factory=dict[str, dict[str, Pin]])
+    tool_files: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def copied(self) -> "Records":
         """Another one to be changed; what it holds is never changed in place."""
@@ -69,6 +71,7 @@ class Records:
             dict(self.relations),
             self.servers,
             dict(self.agreed),
+            self.tool_files,
         )
 
     def say(self, name: str, **fields: Any) -> None:
@@ -207,6 +210,11 @@ def _mark(change: MarkRelations, records: Records) -> None:
 def _policy(change: SetPolicyModule, records: Records) -> None:
     policies = _put(records.everyone.policies, change.name, change.text)
     records.everyone = replace(records.everyone, policies=policies)
+
+
+@apply.register
+def _tool_file(change: SetToolFile, records: Records) -> None:
+    records.tool_files = _put(records.tool_files, change.name, change.text)
 
 
 @apply.register

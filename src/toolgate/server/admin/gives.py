@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgate.server.admin import answers as shape
-from toolgate.server.admin import plugins, queue, served
+from toolgate.server.admin import imports, plugins, proof, queue, replay, served
 from toolgate.server.answers import Call, Calls, Output, Report
 
 GIVES: Mapping[tuple[str, int, str], Any] = {
@@ -40,6 +40,10 @@ GIVES: Mapping[tuple[str, int, str], Any] = {
     ("limits", 0, "PUT"): shape.LimitPut,
     ("usage", 0, "GET"): shape.Usage,
     ("audit", 0, "GET"): shape.Records,
+    ("audit/anchors", 0, "GET"): proof.AuditAnchors,
+    ("audit/verify", 0, "POST"): proof.AuditProof,
+    ("audit/export", 0, "GET"): proof.AuditLines,
+    ("replay", 0, "POST"): replay.Replayed,
     ("calls", 0, "GET"): Calls,
     ("calls", 1, "GET"): shape.LinkedCall,
     ("calls/settle", 1, "POST"): Call,
@@ -52,6 +56,10 @@ GIVES: Mapping[tuple[str, int, str], Any] = {
     ("undo", 0, "POST"): Report,
     ("tools", 0, "GET"): shape.Catalog,
     ("tools", 1, "GET"): dict[str, Any],
+    ("imports", 0, "GET"): imports.Imports,
+    ("imports", 1, "GET"): imports.ImportShown,
+    ("imports", 1, "PUT"): imports.ImportPut,
+    ("imports", 1, "DELETE"): imports.ImportRemoved,
     ("export", 0, "GET"): shape.ExportedTools,
     ("servers", 0, "GET"): served.McpServers,
     ("servers", 1, "GET"): served.McpServerShown,

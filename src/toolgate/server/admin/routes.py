@@ -10,13 +10,16 @@ from toolgate.errors import InvalidRequest
 from toolgate.server import rights
 from toolgate.server.admin import (
     health,
+    imports,
     keys,
     ledger,
     limits,
     people,
     plugins,
+    proof,
     queue,
     records,
+    replay,
     rules,
     servers,
     tools,
@@ -30,6 +33,7 @@ from toolgate.server.admin.desk import (
     SomeOfTenant,
     read,
 )
+from toolgate.server.body import MAX_BYTES
 from toolgate.server.fields import Nothing
 from toolgate.server.request import Request
 from toolgate.server.rights import Right
@@ -40,6 +44,8 @@ _MOST_NAME = 256
 # What is done about calls, and lists that are not for everybody who may look.
 _SETTLED = frozenset({"calls/settle", "calls/again", "queue/retry", "queue/discard", "undo"})
 _SECRETS = frozenset({"keys"})
+# What takes more words than an address has room for, and changes nothing.
+_QUESTIONS = frozenset({"audit/verify"})
 # What changes and lists can be refused with.
 CODES = (
     "permission_denied",
@@ -47,6 +53,7 @@ CODES = (
     "tool_not_found",
     "in_progress",
     "invalid_specs",
+    "name_clash",
     "invalid_policy",
     "policy_unavailable",
     "relations_unavailable",
@@ -60,6 +67,8 @@ class Route(NamedTuple):
     answer: Callable[[Desk, Any], Awaitable[Any]]
     fields: type[msgspec.Struct]
     house: bool = False
+    # So many bytes of a body are read.
+    most: int = MAX_BYTES
 
 
 # The first part of the path, how many names follow it, and the method.
@@ -114,6 +123,10 @@ ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
     },
     ("usage", 0): {"GET": Route(limits.list_usage, limits.SomeUsage)},
     ("audit", 0): {"GET": Route(records.list_audit, records.SomeRecords)},
+    ("audit/anchors", 0): {"GET": Route(proof.list_anchors, OfTenant)},
+    ("audit/verify", 0): {"POST": Route(proof.verify, proof.Kept)},
+    ("audit/export", 0): {"GET": Route(proof.export, proof.SomeLines)},
+    ("replay", 0): {"POST": Route(replay.replay_decisions, replay.Draft, house=True)},
     ("calls", 0): {"GET": Route(ledger.list_calls, ledger.SomeCalls)},
     ("calls", 1): {"GET": Route(ledger.show_call, OfTenant)},
     ("calls/settle", 1): {"POST": Route(ledger.settle, ledger.Settled)},
@@ -126,6 +139,12 @@ ROUTES: Mapping[tuple[str, int], Mapping[str, Route]] = {
     ("undo", 0): {"POST": Route(ledger.undo, ledger.Back)},
     ("tools", 0): {"GET": Route(tools.list_tools, tools.SomeTools)},
     ("tools", 1): {"GET": Route(tools.show_tool, Nothing, house=True)},
+    ("imports", 0): {"GET": Route(imports.list_imports, Nothing, house=True)},
+    ("imports", 1): {
+        "GET": Route(imports.show_import, Nothing, house=True),
+        "PUT": Route(imports.put_import, imports.NewImport, house=True, most=imports.MOST_BODY),
+        "DELETE": Route(imports.remove_import, Signed, house=True),
+    },
     ("export", 0): {"GET": Route(tools.export_tools, tools.Exported)},
     ("servers", 0): {"GET": Route(servers.list_servers, Nothing, house=True)},
     ("servers", 1): {
@@ -158,7 +177,7 @@ def template(head: str, names: int) -> str:
             return PREFIX + "tools/{+name}"
         case "policies", 1:
             return PREFIX + "policies/{name}"
-        case _, 1 if head.partition("/")[0] in {"servers", "plugins"}:
+        case _, 1 if head.partition("/")[0] in {"servers", "plugins", "imports"}:
             first, *verb = head.split("/")
             return "/".join([PREFIX + first, "{name}", *verb])
         case "layers", 1:
@@ -185,7 +204,7 @@ def roles(head: str, method: str, route: Route) -> frozenset[Role]:
         return rights.roles(Right.HOUSE)
     if head in _SETTLED and method != "GET":
         return rights.roles(Right.SETTLE)
-    is_open = method == "GET" and head not in _SECRETS
+    is_open = (method == "GET" and head not in _SECRETS) or head in _QUESTIONS
     return rights.roles(Right.LOOK if is_open else Right.RULE)
 
 
@@ -205,7 +224,7 @@ async def administer(request: Request, method: str, route: Route) -> Any:
         raise InvalidRequest(f"A name in the path has at most {_MOST_NAME} printable characters.")
     fields = dict[str, Any](request.query)
     if method != "GET":
-        fields = _together(fields, await request.body(or_nothing=True))
+        fields = _together(fields, await request.body(or_nothing=True, most=route.most))
         await request.confirm()
     given = read(fields, route.fields)
     desk = Desk(request, names, getattr(given, "tenant", ""), getattr(given, "why", ""))
