@@ -14,6 +14,7 @@ from toolgate.premises import cache_of
 from toolgate.recording import Records
 from toolgate.settings.settings import Settings
 from toolgate.spec.tool import ToolSpec
+from toolgate.store.hold import Hold
 from toolgate.tools.agent.rounds import Rounds
 from toolgate.tools.means import May, Means, Perform, Tell
 from toolgate.tools.provider import BuiltinProvider
@@ -79,9 +80,9 @@ def programs_among(specs: Iterable[ToolSpec]) -> list[str]:
     return sorted(name for name, row in ours if row in rows and rows[row].runs_programs)
 
 
-def keep_appointments(provider: BuiltinProvider, stack: AsyncExitStack) -> None:
+def keep_appointments(provider: BuiltinProvider, hold: Hold, stack: AsyncExitStack) -> None:
     """What agents have scheduled is run from now on, as long as the house is open."""
     if provider.means.settings.agent.scheduler:
-        rounds = Rounds(provider.means)
+        rounds = Rounds(provider.means, lambda: hold.why)
         stack.push_async_callback(rounds.close)
         upkeep.keep_doing(rounds.run(), stack)

@@ -88,10 +88,13 @@ class Runtime:
         servers: Review | None = None,
         plugins: Plugins | None = None,
         queue: Queues | None = None,
+        held: Callable[[], str] = str,
     ) -> None:
         """`secret`: what the doors sign by, the same on every node. `shelf`: where they leave word
         for other nodes. `upstreams`: the MCP servers whose resources and prompts they pass on.
+        `held`: why nothing is begun on this store; empty where it is.
         """
+        self.held = held
         self.secret = secret
         self.shelf = shelf
         self.upstreams = upstreams
