@@ -3,12 +3,15 @@
 from collections.abc import Callable, Collection
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate.store import proof
 from toolgate.store.database import HOUSE, Database
 from toolgate.store.seals import Sealer
 from toolgate.tenancy.audit import Anchor, Proof
+
+_UNHURRIED = sa.text("SET LOCAL idle_in_transaction_session_timeout = 0")
 
 
 class TableTrail:
@@ -36,6 +39,9 @@ class TableTrail:
         await Sealer(self._database).seal()
 
         def work(connection: Connection) -> None:
+            if connection.dialect.name == "postgresql":
+                # Who reads it may stop in the middle, at a pager; nothing is locked meanwhile.
+                connection.execute(_UNHURRIED)
             for row in proof.export(connection, tenant):
                 take(row)
 
