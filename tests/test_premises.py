@@ -108,6 +108,7 @@ INSIDE: list[tuple[dict[str, Any], str]] = [
     ({"plugins": {"data": "files/data"}}, "data/weather/state"),
     ({"plugins": {"data": "files/data"}}, "data/.agreed/0/weather/run"),
     ({"store": {"url": "sqlite:///files/store/gate.db"}}, "store/gate.db"),
+    ({"store": {"witness": "files/seen"}}, "seen"),
     ({"queue": {"ca_file": "files/ca.pem"}}, "ca.pem"),
     ({"queue": {"cert_file": "files/cert.pem", "key_file": "files/key.pem"}}, "cert.pem"),
     ({"queue": {"cert_file": "files/cert.pem", "key_file": "files/key.pem"}}, "key.pem"),
@@ -186,7 +187,7 @@ def test_what_git_keeps_is_written_by_no_tool(tmp_path: Path) -> None:
 NAMED = {
     "store.url", "tools.files", "tools.plugins", "tools.openapi.document", "tools.openapi.overlay",
     "plugins.settings", "plugins.data", "policy.path", "mcp.servers.overlay", "queue.ca_file",
-    "queue.cert_file", "queue.key_file",
+    "queue.cert_file", "queue.key_file", "store.witness",
 }  # fmt: skip
 HARMLESS = {
     "tools.roots": "they are what tools have",

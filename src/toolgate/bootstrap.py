@@ -50,10 +50,13 @@ from toolgate.sources.mcp.servers import Upstreams
 from toolgate.sources.prepared import PreparedSource
 from toolgate.spec.redactor import Redactor
 from toolgate.spec.tool import Retry, ToolSpec
-from toolgate.storage import connect, prepare
+from toolgate.storage import connect, looked_at, prepare
 from toolgate.store.announced import Announced
 from toolgate.store.catalog import CatalogTable, Row
+from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
+from toolgate.store.hold import Hold
+from toolgate.store.lineage import Lineage
 from toolgate.store.secret import house_secret
 from toolgate.store.trail import TableTrail
 from toolgate.tenancy.audit import Trail
@@ -143,11 +146,11 @@ async def _assembled(
     stack.push_async_callback(kinds.close)
     database = connect(settings)
     stack.push_async_callback(database.close)
-    await prepare(settings, database)
+    hold = await _prepared(settings, database, stack)
     watch = watching.begin(settings, database, stack)
 
     client = wiring.outward(settings, stack)
-    kept = recording.records(settings, database, client, stack)
+    kept = recording.records(settings, database, hold, client, stack)
     journal, outputs, publisher = kept.journal, kept.outputs, kept.publisher
     limits = wiring.limits(settings, database, journal.owner, lambda: tenancy.world, stack)
     redactor = Redactor(known_secrets(settings, os.environ))
@@ -166,7 +169,7 @@ async def _assembled(
         stack,
     )
     python, others = _providers(settings, client, stack)
-    queued = await queueing.queueing(settings, database, watch.spans, stack)
+    queued = await queueing.queueing(settings, database, hold, watch.spans, stack)
     people = People(
         kept.approvals,
         decide=lambda: gate.decide,
@@ -304,12 +307,13 @@ async def _assembled(
         plugins=plugins.desk,
         trail=ProvenApart(settings, TableTrail(database)),
         replayed=ReplayedApart(settings),
+        held=lambda: hold.why,
         queue=Queues(queued.queue, queued.dead, queued.broker, lambda: sum(queued.left)),
         ground=kinds.ground,
     )
     _at_work(house, stack)
     if tasks.scheduled:
-        furnishing.keep_appointments(own, house.errands, stack)
+        furnishing.keep_appointments(own, hold, house.errands, stack)
     if tasks.queued:
         await queueing.work(
             settings,
@@ -321,6 +325,16 @@ async def _assembled(
             stack,
         )
     return house
+
+
+async def _prepared(settings: Settings, database: Database, stack: AsyncExitStack) -> Hold:
+    """Its tables are there; and what is begun on it asks first whether it is held."""
+    await prepare(settings, database)
+    hold = Hold()
+    found = await looked_at(settings, database, hold)
+    stack.push_async_callback(found.close)
+    upkeep.keep_doing(found.keep_looking(), stack)
+    return hold
 
 
 def _kept_up(
@@ -386,6 +400,18 @@ async def audit_trail(settings: Settings) -> AsyncGenerator[Trail]:
     try:
         await prepare(settings, database)
         yield TableTrail(database)
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def lineage(settings: Settings) -> AsyncGenerator[tuple[Lineage, Hold]]:
+    """The store alone, and whether it is held."""
+    database = connect(settings)
+    try:
+        await prepare(settings, database)
+        hold = Hold()
+        yield await looked_at(settings, database, hold), hold
     finally:
         await database.close()
 

@@ -9,7 +9,8 @@
     ├── InvalidPolicy              invalid_policy         the last good policy stays
     ├── StoreError
     │   ├── StoreUnavailable       store_unavailable      no record, no side effect    (retry)
-    │   └── StoreMismatch          store_mismatch         newer, foreign or half-migrated
+    │   ├── StoreMismatch          store_mismatch         newer, foreign or half-migrated
+    │   └── StoreQuarantined       store_quarantined      an older copy, not accepted yet
     ├── ServerUnreachable          server_unreachable     a gate elsewhere, no answer  (retry)
     ├── CallRefused                                       nothing ran
     │   ├── Unauthenticated        unauthenticated
@@ -97,6 +98,7 @@ from toolgate.trouble import (
     SourceUnavailable,
     StoreError,
     StoreMismatch,
+    StoreQuarantined,
     StoreUnavailable,
     ToolgateError,
 )
@@ -138,6 +140,7 @@ __all__ = [
     "SourceUnavailable",
     "StoreError",
     "StoreMismatch",
+    "StoreQuarantined",
     "StoreUnavailable",
     "Superseded",
     "TimedOut",

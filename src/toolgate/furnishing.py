@@ -15,6 +15,7 @@ from toolgate.recording import Records
 from toolgate.runtime import Rest
 from toolgate.settings.settings import Settings
 from toolgate.spec.tool import ToolSpec
+from toolgate.store.hold import Hold
 from toolgate.tools.agent.rounds import Rounds
 from toolgate.tools.means import May, Means, Perform, Tell
 from toolgate.tools.provider import BuiltinProvider
@@ -81,11 +82,11 @@ def programs_among(specs: Iterable[ToolSpec]) -> list[str]:
 
 
 def keep_appointments(
-    provider: BuiltinProvider, errands: list[Rest], stack: AsyncExitStack
+    provider: BuiltinProvider, hold: Hold, errands: list[Rest], stack: AsyncExitStack
 ) -> None:
     """What agents have scheduled is run from now on, until the house is told to rest."""
     if provider.means.settings.agent.scheduler:
-        rounds = Rounds(provider.means)
+        rounds = Rounds(provider.means, lambda: hold.why)
         errands.append(rounds.rest)
         stack.push_async_callback(rounds.close)
         upkeep.keep_doing(rounds.run(), stack)

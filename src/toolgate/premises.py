@@ -89,6 +89,16 @@ def room(settings: Settings) -> int | None:
         return None
 
 
+def witness_of(settings: Settings) -> Path | None:
+    """The file that remembers how far the store had come: beside it, unless the settings say."""
+    if settings.store.witness:
+        return settings.path(settings.store.witness)
+    url = settings.store.url
+    if not url.startswith("sqlite:///") or url.endswith(":memory:"):
+        return None
+    return settings.path(f"{url.removeprefix('sqlite:///')}.seen")
+
+
 def cache_of(settings: Settings) -> Path | None:
     """Where the house keeps what it can make again: beside its store, or with the user's own.
 
@@ -114,6 +124,9 @@ def _definitions(settings: Settings) -> Iterator[Path]:
         *(queue.ca_file, queue.cert_file, queue.key_file),
     )
     yield from (settings.path(path) for path in named if path)
+    witness = witness_of(settings)
+    if witness is not None:
+        yield witness
     if settings.file is not None:
         yield settings.file.absolute()
     for glob in tools.files:

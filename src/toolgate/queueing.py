@@ -18,6 +18,7 @@ from toolgate.runtime import Rest
 from toolgate.settings.settings import Settings
 from toolgate.store.database import Database
 from toolgate.store.dead import TableDead
+from toolgate.store.hold import Hold
 from toolgate.store.queue import TableQueue
 from toolgate.store.queue_postgres import queue_at
 from toolgate.store.secret import house_secret
@@ -58,18 +59,23 @@ class Queueing(NamedTuple):
 
 
 async def queueing(
-    settings: Settings, database: Database, spans: Spans | None, stack: AsyncExitStack
+    settings: Settings,
+    database: Database,
+    hold: Hold,
+    spans: Spans | None,
+    stack: AsyncExitStack,
 ) -> Queueing:
     """Where calls are queued, and where their answers come to."""
     fleet = settings.queue
-    queue, answers, outside = queue_at(database, tells=bool(fleet.url)), Answers(), Answers()
+    queue = queue_at(database, tells=bool(fleet.url), hold=hold)
+    answers, outside = Answers(), Answers()
     stack.push_async_callback(queue.close)
     crowd = Crowd(fleet.waiting, fleet.tenant_waiting)
     local = Local(queue)
     carrier = None
     if fleet.url:
         secret = await house_secret(database, "queue")
-        shipping = TableShipping(database)
+        shipping = TableShipping(database, hold)
         carrier = _carrier(settings, secret, queue, shipping, answers, outside, crowd.place)
         stack.push_async_callback(carrier.close)
     trace = dict[str, str] if spans is None else spans.carried

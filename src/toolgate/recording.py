@@ -17,6 +17,7 @@ from toolgate.store.approvals import TableApprovals
 from toolgate.store.database import Database
 from toolgate.store.decisions import TableDecisions
 from toolgate.store.history import TableHistory
+from toolgate.store.hold import Hold
 from toolgate.store.journal import TableJournal
 from toolgate.store.ledger import TableLedger
 from toolgate.store.outbox import TableOutbox
@@ -38,16 +39,20 @@ class Records(NamedTuple):
 
 
 def records(
-    settings: Settings, database: Database, client: HttpClient, stack: AsyncExitStack
+    settings: Settings, database: Database, hold: Hold, client: HttpClient, stack: AsyncExitStack
 ) -> Records:
     """All of them, at work."""
     toolbox, outbox = settings.toolbox, bool(settings.events.url)
     journal = TableJournal(
-        database, lease=toolbox.lease, ttl=toolbox.default_idempotency_ttl, outbox=outbox
+        database,
+        lease=toolbox.lease,
+        ttl=toolbox.default_idempotency_ttl,
+        outbox=outbox,
+        hold=hold,
     )
     journal.start()
     stack.push_async_callback(journal.close)
-    ledger = TableLedger(database, journal.owner, outbox=outbox)
+    ledger = TableLedger(database, journal.owner, outbox=outbox, hold=hold)
     upkeep.keep_doing(renewing(ledger, toolbox.lease), stack)
     decisions = TableDecisions(database)
     decisions.start()
@@ -58,7 +63,7 @@ def records(
     outputs.start()
     stack.push_async_callback(outputs.close)
     approvals = TableApprovals(database, outbox=outbox)
-    publisher = _publisher(settings, database, client)
+    publisher = _publisher(settings, database, hold, client)
     return Records(
         journal=journal,
         ledger=ledger,
@@ -71,11 +76,13 @@ def records(
     )
 
 
-def _publisher(settings: Settings, database: Database, client: HttpClient) -> Publisher | None:
+def _publisher(
+    settings: Settings, database: Database, hold: Hold, client: HttpClient
+) -> Publisher | None:
     """What sends events, where they are sent to somebody."""
     if not settings.events.url:
         return None
     secret = signing_secret("events.secret_env", settings.events.secret_env, os.environ)
     url = settings.events.url
     webhook = Webhook(client.named(without_user(url)), url, secret)
-    return Publisher(TableOutbox(database), webhook, most=MOST_WAITING)
+    return Publisher(TableOutbox(database, hold), webhook, most=MOST_WAITING)

@@ -95,10 +95,13 @@ class Runtime:
         ground: Callable[[], Awaitable[Ground]] = unknown,
         trail: Trail | None = None,
         replayed: Replayed | None = None,
+        held: Callable[[], str] = str,
     ) -> None:
         """`secret`: what the doors sign by, the same on every node. `shelf`: where they leave word
         for other nodes. `upstreams`: the MCP servers whose resources and prompts they pass on.
+        `held`: why nothing is begun on this store; empty where it is.
         """
+        self.held = held
         self.secret = secret
         self.shelf = shelf
         # For operators who are elsewhere.

@@ -4,8 +4,11 @@ import logging
 from typing import Literal
 
 from toolgate.errors import SettingsInvalid
+from toolgate.premises import witness_of
 from toolgate.settings.settings import Settings
 from toolgate.store.database import HOUSE, Database, Statements
+from toolgate.store.hold import Hold
+from toolgate.store.lineage import Lineage
 from toolgate.store.migrate import migrate, state
 from toolgate.store.row_security import standing
 from toolgate.store.sqlite import Sqlite
@@ -53,6 +56,13 @@ async def prepare(settings: Settings, database: Database) -> None:
         raise SettingsInvalid([f"store.row_security: {says}"])
     if says.startswith(_NOT):
         _log.warning("%s", says)
+
+
+async def looked_at(settings: Settings, database: Database, hold: Hold) -> Lineage:
+    """Held where it is not the store that was last seen; who closes it remembers how it is then."""
+    lineage = Lineage(database, witness_of(settings), hold)
+    await lineage.look()
+    return lineage
 
 
 async def places(settings: Settings) -> tuple[int, int]:

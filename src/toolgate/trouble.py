@@ -90,6 +90,12 @@ class StoreMismatch(StoreError):
     code = "store_mismatch"
 
 
+class StoreQuarantined(StoreError):
+    """An older copy of the store was brought back; an operator says: toolgate store accept."""
+
+    code = "store_quarantined"
+
+
 class ServerUnreachable(ToolgateError):
     """A toolgate server elsewhere did not answer; check its address, and that it runs.
 

@@ -8,6 +8,7 @@ import pytest
 from tests.house import open_gate
 from toolgate.cli.health import Health, Place
 from toolgate.cli.listen import listen
+from toolgate.server.alarm import Alarm
 
 
 async def ask(port: int, asked: str) -> tuple[bytes, bytes]:
@@ -24,12 +25,13 @@ async def ask(port: int, asked: str) -> tuple[bytes, bytes]:
 async def test_the_head_alone_is_told_to_who_asks_for_it(tmp_path: Path) -> None:
     with listen("127.0.0.1", 0) as free:
         port: int = free.getsockname()[1]
-    async with open_gate(tmp_path) as gate, Health(gate, Place("127.0.0.1", port)):
-        for path in ("/healthz", "/readyz"):
-            whole, body = await ask(port, f"GET {path}")
-            assert whole.startswith(b"HTTP/1.1 200 ")
-            assert b"Content-Length: %d" % len(body) in whole
-            assert await ask(port, f"HEAD {path}") == (whole, b"")
-        for asked in ("POST /healthz", "HEAD /", "GET /nothing", "HEAD"):
-            head, _ = await ask(port, asked)
-            assert head.startswith(b"HTTP/1.1 404 ")
+    async with open_gate(tmp_path) as gate:
+        with Alarm(gate.watch.meter) as alarm, Health(gate, Place("127.0.0.1", port), alarm):
+            for path in ("/healthz", "/readyz"):
+                whole, body = await ask(port, f"GET {path}")
+                assert whole.startswith(b"HTTP/1.1 200 ")
+                assert b"Content-Length: %d" % len(body) in whole
+                assert await ask(port, f"HEAD {path}") == (whole, b"")
+            for asked in ("POST /healthz", "HEAD /", "GET /nothing", "HEAD"):
+                head, _ = await ask(port, asked)
+                assert head.startswith(b"HTTP/1.1 404 ")

@@ -62,6 +62,13 @@ class Books:
         found = await self._database.read(lambda connection: connection.execute(asked).all())
         return [msgspec.convert([_told(value) for value in row], Row) for row in found]
 
+    async def versions(self, tool: str) -> dict[str, str]:
+        """By the key of each call of a tool, the fingerprint of the definition that it ran by."""
+        column = tool_execution_log.c
+        asked = sa.select(column.once_key, column.fingerprint).where(column.tool_name == tool)
+        found = await self._database.read(lambda connection: connection.execute(asked).all())
+        return {str(key): str(fingerprint) for key, fingerprint in found}
+
     async def open_rows(self) -> list[Row]:
         return [row for row in await self.rows() if row.state in OPEN]
 

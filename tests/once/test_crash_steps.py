@@ -14,6 +14,7 @@ from tests.once.recorder import Recorder
 from tests.once.staff import Hand, Staff
 from tests.people.receiver import receiving
 from tests.store.places import fresh_url
+from toolgate.bootstrap import read_tool_file
 
 pytestmark = [pytest.mark.req("S3", "S4", "S6", "S7"), pytest.mark.timeout(300)]
 KILLS = int(os.environ.get("TOOLGATE_ONCE_KILLS", "20"))
@@ -123,6 +124,44 @@ async def test_killed_in_a_migration_the_next_start_finds_nothing_or_all(staff: 
         assert hand.gone.is_set()
     fresh = await staff.start()
     assert (await fresh.call("pay", "a"))["status"] == "success"
+
+
+async def test_killed_in_a_reload_every_call_is_on_record_with_one_version(
+    staff: Staff, books: Books, tmp_path: Path
+) -> None:
+    file = tmp_path / "tools" / "dated.yaml"
+    file.parent.mkdir()
+
+    def write(number: int) -> str:
+        """Its fingerprint; whoever reads meanwhile reads the one or the other."""
+        entry = f'{{name: dated, description: "Version {number}.", config: {{builtin: timestamp}}'
+        beside = tmp_path / "beside"
+        beside.write_text(f"tools: [{entry}, effect: idempotent}}]", "utf-8")
+        beside.replace(file)
+        (spec,) = read_tool_file(file, file.name)
+        return spec.fingerprint
+
+    versions = [write(0)]
+    for number in range(KILLS):
+        hand = await staff.start("CP13:2")
+        calls = [
+            hand.ask(tool="dated", args={}, once=f"v{number}-{one}", turn=None) for one in range(4)
+        ]
+        versions.append(write(number + 1))
+        assert await hand.ask(verb="reload") is None
+        await asyncio.gather(*calls)
+        await gone(hand)
+    await books.age()
+    fresh = await staff.start()
+    assert (await fresh.ask(tool="dated", args={}, once="last"))["status"] == "success"
+    await books.closed()
+    assert len(set(versions)) == KILLS + 1
+    found = await books.versions("dated")
+    assert found.pop("last") == versions[-1]
+    assert found
+    for key, fingerprint in found.items():
+        number = int(key.removeprefix("v").partition("-")[0])
+        assert fingerprint in versions[number : number + 2], key
 
 
 async def test_killed_in_a_reload_the_next_start_has_the_new_definitions_whole(

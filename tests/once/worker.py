@@ -87,6 +87,15 @@ class Worker:
                 output = await self._gate.settling.again(
                     ME.tenant, told["call"], who="boss", why="the far side has lost it"
                 )
+            case "switch":
+                await self._gate.tenancy.set_tool(told["tool"], told["enabled"])
+                return {}
+            case "budget":
+                await self._gate.tenancy.set_budget(ME.tenant, "tool_calls", told["most"])
+                return {}
+            case "usage":
+                lines = await self._gate.usage.lines(tenant=ME.tenant)
+                return {"used": sum(one.used for one in lines if one.metric == "tool_calls")}
             case "reload":
                 await self._gate.catalog.reload()
                 return {"tools": sorted(self._gate.catalog.current.specs)}

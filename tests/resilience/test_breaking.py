@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from tests.house import ME
 from tests.resilience.far import far
-from toolgate import Call, Caller, ToolError, tool
+from toolgate import Call, Caller, ToolError, clock, tool
 from toolgate.breaker import Limits, Outcome
 from toolgate.errors import CircuitOpen, InvalidArguments, Overloaded, ProviderUnavailable
+from toolgate.executor.resilience import deadline
 from toolgate.executor.resilience.breaking import Breaking, judged, upstream_of
 from toolgate.testing.house import in_memory
 from toolgate.testing.journal import MemoryJournal
@@ -224,3 +225,15 @@ def test_what_is_ours_or_said_on_purpose_is_nobodys_failure() -> None:
     assert judged(asyncio.CancelledError()) is Outcome.IGNORED
     assert judged(GeneratorExit()) is Outcome.IGNORED
     assert judged(ProviderUnavailable("away")) is Outcome.FAILED
+
+
+async def test_a_tool_that_blocks_the_loop_past_its_time_again_and_again_is_left_alone() -> None:
+    @tool(effect="pure", name="act", timeout=0.01)
+    async def act() -> str:
+        # Nothing can end it in here: it never waits.
+        while deadline.latest_ns() > clock.monotonic_ns():
+            pass
+        return "done"
+
+    async with in_memory(act, extensions=[Breaking(LIMITS)]) as house:
+        assert await outcomes(house, 6) == [""] * 4 + ["circuit_open"] * 2

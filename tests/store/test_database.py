@@ -10,12 +10,16 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from tests.servers.postgres import Postgres as Server
+from tests.store.lent import lent_url
 from tests.store.places import open_at
 from toolgate import clock
 from toolgate.errors import StoreUnavailable
+from toolgate.store import postgres as store_postgres
 from toolgate.store.database import Database
 from toolgate.store.migrate import migrate
-from toolgate.store.tables import tenants
+from toolgate.store.tables import house_secrets, tenants
+from toolgate.store.upsert import upsert
 
 pytestmark = pytest.mark.req("D1")
 
@@ -236,3 +240,42 @@ async def test_a_closed_store_answers_no_statement(database: Database) -> None:
     await database.close()
     with pytest.raises(StoreUnavailable, match="closed"):
         await database.ask(ONE, ("acme", ""))
+
+
+async def test_who_stands_still_in_a_transaction_keeps_nobody_from_its_rows(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_postgres, "_IDLE_SECONDS", 1)
+    go_on, has_begun = threading.Event(), threading.Event()
+
+    def lock(connection: Connection) -> None:
+        upsert(connection, house_secrets, [{"name": "a", "value": b""}])
+        connection.execute(sa.select(house_secrets).with_for_update()).all()
+
+    def stand_still(connection: Connection) -> None:
+        lock(connection)
+        has_begun.set()
+        go_on.wait(60)
+
+    async with lent_url(postgres) as url:
+
+        async def still() -> None:
+            database = open_at(url)
+            try:
+                await database.write(stand_still)
+            finally:
+                await database.close()
+
+        other = open_at(url)
+        with ThreadPoolExecutor(1) as thread:
+            stands = thread.submit(asyncio.run, still())
+            try:
+                assert await asyncio.to_thread(has_begun.wait, 30)
+                async with asyncio.timeout(20):
+                    await other.write(lock)
+                assert not stands.done()
+            finally:
+                go_on.set()
+            with pytest.raises(StoreUnavailable):
+                stands.result(30)
+        await other.close()

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from toolgate import Caller, Toolgate, Turn, tool
+from toolgate import Caller, ToolError, Toolgate, Turn, tool
 from toolgate.settings.execution import Toolbox
 from toolgate.settings.settings import Settings, Store
 
@@ -31,7 +31,13 @@ def tools(root: Path) -> list[Any]:
             file.flush()
             os.fsync(file.fileno())
 
-    @tool(effect="compensatable", compensation={"tool": "refund", "args": {"id": "$result.id"}})
+    both = ["direct", "chain"]
+
+    @tool(
+        effect="compensatable",
+        allowed_callers=both,
+        compensation={"tool": "refund", "args": {"id": "$result.id"}},
+    )
     def pay(amount: int) -> dict[str, str]:
         did(f"pay:{amount}")
         return {"id": f"p{amount}"}
@@ -48,16 +54,32 @@ def tools(root: Path) -> list[Any]:
     def refunded(id: str) -> dict[str, bool]:  # noqa: A002
         return {"yes": f"refund:{id}" in effects(root)}
 
-    return [pay, refund, refunded]
+    @tool(effect="irreversible", allowed_callers=both)
+    def fail() -> None:
+        raise ToolError("The far side says no.")
+
+    return [pay, refund, refunded, fail]
 
 
-async def main(root: Path, url: str) -> None:
+def trip() -> list[dict[str, Any]]:
+    """Five steps, of which the fourth fails."""
+    steps: list[dict[str, Any]] = [
+        {"tool": "pay", "args": {"amount": amount}} for amount in (1, 2, 3, 5)
+    ]
+    return [*steps[:3], {"tool": "fail"}, steps[3]]
+
+
+async def main(root: Path, url: str, *, chain: bool) -> None:
     async with Toolgate.open(settings(root, url)) as gate:
         gate.add(*tools(root))
+        if chain:
+            turn = Turn(group=GROUP)
+            await gate.chain(trip(), caller=ME, turn=turn, mode="sequential", undo_on_failure=True)
+            return
         for amount in (1, 2, 3):
             await gate.call("pay", {"amount": amount}, caller=ME, turn=Turn(group=GROUP))
         await gate.undo(caller=ME, turn_group=GROUP)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], chain="chain" in sys.argv[3:]))

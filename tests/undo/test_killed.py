@@ -19,10 +19,12 @@ ALL = ["pay:1", "pay:2", "pay:3", "refund:p3", "refund:p2", "refund:p1"]
 ROOT = Path(__file__).resolve().parents[2]
 
 
-async def killed(root: Path, url: str, at: str) -> None:
+async def killed(root: Path, url: str, at: str, *more: str) -> None:
     environment = os.environ | {"TOOLGATE_CRASH_AT": at, "PYTHONPATH": str(ROOT)}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.undo.child", str(root), url), cwd=ROOT, env=environment
+        *(sys.executable, "-m", "tests.undo.child", str(root), url, *more),
+        cwd=ROOT,
+        env=environment,
     )
     assert await process.wait() == -signal.SIGKILL
 
@@ -39,7 +41,8 @@ async def recovered(root: Path, url: str) -> list[str]:
                 break
             await asyncio.sleep(0.05)
         report = await gate.undo(caller=child.ME, turn_group=child.GROUP)
-        assert {item.result for item in report.items} == {"already_undone"}
+        paid = [item.result for item in report.items if item.tool == "pay"]
+        assert paid == ["already_undone"] * 3
         return states
 
 
@@ -61,5 +64,18 @@ async def test_an_undo_is_gone_on_with_in_order_and_each_step_once(
     else:
         await killed(tmp_path, "", at)
         states = await recovered(tmp_path, "")
+    assert child.effects(tmp_path) == ALL
+    assert states == ["compensated"] * 3
+
+
+@pytest.mark.req("S3", "S4", "X7")
+# In the second undo: before its compensation, at its intent, and at its end.
+@pytest.mark.parametrize("at", ["CP10:2", "CP11:2", "CP5:6", "CP9:5"])
+async def test_a_chain_whose_fourth_step_failed_is_taken_back_whole_though_its_undo_was_killed(
+    tmp_path: Path, at: str
+) -> None:
+    await killed(tmp_path, "", at, "chain")
+    assert len(child.effects(tmp_path)) in {4, 5}, "it was killed on its way back"
+    states = await recovered(tmp_path, "")
     assert child.effects(tmp_path) == ALL
     assert states == ["compensated"] * 3

@@ -117,7 +117,7 @@ async def _opened(settings: Settings, *, together: bool) -> list[Finding]:
         # It was tried by now.
         waiting = ours if (await chosen(settings.sandbox)).refusal else []
         return [
-            Finding("store", True, store or f"up to date; {tenants}"),
+            _store(gate, store or f"up to date; {tenants}"),
             *map(_failed, problems),
             # What stands in for a part that cannot be read is none of the operator's.
             *[finding async for finding in _tools(gate, waiting) if "catalog" not in broken],
@@ -128,6 +128,13 @@ async def _opened(settings: Settings, *, together: bool) -> list[Finding]:
             *beside,
             *(await fleet(gate, named) if together else []),
         ]
+
+
+def _store(gate: Toolgate, says: str) -> Finding:
+    why = gate.held()
+    if not why:
+        return Finding("store", True, says)
+    return Finding("store", False, f"in quarantine: {why}; see toolgate store show")
 
 
 async def _engines(gate: Toolgate, settings: Settings) -> AsyncGenerator[Finding]:

@@ -1,23 +1,32 @@
-"""What a worker answers over HTTP: whether it is alive, and ready; on this machine, its numbers."""
+"""What a process answers beside its doors: whether it is alive, and ready; on this machine, its
+numbers. From a thread of its own, so that it also tells of a loop that does not come round.
+"""
 
 import asyncio
 import contextlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
+
+import orjson
+import typer
 
 from toolgate.cli.listen import listen
 from toolgate.cli.session import usage
 from toolgate.runtime import Runtime
+from toolgate.server.alarm import Alarm
 from toolgate.server.health import alive, metrics, ready
 from toolgate.server.host import host_check, is_loopback
 from toolgate.server.reply import Reply
 from toolgate.settings.settings import Server
 
-_PATHS: Mapping[bytes, Callable[[Runtime], Awaitable[Reply]]] = {
-    b"/healthz": alive,
+_ALIVE = b"/healthz"
+_PATHS: Mapping[bytes, Callable[[Runtime], Coroutine[Any, Any, Reply]]] = {
+    _ALIVE: alive,
     b"/readyz": ready,
 }
 # They tell of every tenant, and no key is asked for here.
@@ -25,6 +34,21 @@ _HERE = {b"/metrics": metrics}
 _HOST = re.compile(rb"\r\nhost:[ \t]*([^\r\n]*?)[ \t]*\r\n", re.IGNORECASE)
 _SECONDS = 5.0
 _MOST_BYTES = 8_192
+# A loop that has not come round for so long will not: only a new process helps.
+_STUCK_S = 60.0
+# How long the loop gets to say what only it can; probes wait about as long.
+_PATIENCE = 1.0
+
+
+Beside = Annotated[
+    str,
+    typer.Option(
+        "--health",
+        metavar="HOST:PORT",
+        help="Answer /healthz, /readyz and, on loopback, /metrics here, also while a tool blocks "
+        "the loop; not at all where it is left out.",
+    ),
+]
 
 
 class Place(NamedTuple):
@@ -45,27 +69,42 @@ def place(given: str, *, json: bool) -> Place:
 class Health:
     """Listens as long as the block lasts. One question a connection."""
 
-    def __init__(self, gate: Runtime, where: Place) -> None:
+    def __init__(self, gate: Runtime, where: Place, alarm: Alarm) -> None:
         self._gate = gate
         self._where = where
+        self._alarm = alarm
         self._paths = {**_PATHS, **_HERE} if is_loopback(where.host) else _PATHS
         # A page elsewhere whose name points to this machine is not told them.
         self._is_meant = host_check(Server(host=where.host))
-        self._server: asyncio.Server | None = None
 
-    async def __aenter__(self) -> Self:
+    def __enter__(self) -> Self:
         listening = listen(*self._where)
-        self._server = await asyncio.start_server(self._answer, sock=listening, limit=_MOST_BYTES)
+        self._home = asyncio.get_running_loop()
+        # The loop that answers, and what ends it.
+        self._own, self._over = asyncio.new_event_loop(), asyncio.Event()
+        self._thread = threading.Thread(
+            target=self._run, args=(listening,), name="toolgate-health", daemon=True
+        )
+        self._thread.start()
         return self
 
-    async def __aexit__(
+    def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        if self._server is not None:
-            self._server.close()
+        self._own.call_soon_threadsafe(self._over.set)
+        self._thread.join(_PATIENCE)
+
+    def _run(self, listening: socket.socket) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._own) as runner:
+            runner.run(self._listen(listening))
+
+    async def _listen(self, listening: socket.socket) -> None:
+        server = await asyncio.start_server(self._answer, sock=listening, limit=_MOST_BYTES)
+        await self._over.wait()
+        server.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(TimeoutError, OSError, ValueError, asyncio.IncompleteReadError):
@@ -91,4 +130,19 @@ class Health:
             return Reply(404, b"{}")
         if name in _HERE and not self._is_meant(host):
             return Reply(421, b"{}")
-        return await asked(self._gate)
+        if name == _ALIVE and self._alarm.blocked_s:
+            return self._blocked(200 if self._alarm.blocked_s < _STUCK_S else 503)
+        if name == _ALIVE:
+            return await asked(self._gate)
+        # The rest is the loop's own, and only it may look at it.
+        said = asyncio.run_coroutine_threadsafe(asked(self._gate), self._home)
+        try:
+            async with asyncio.timeout(_PATIENCE if self._alarm.blocked_s else _SECONDS):
+                return await asyncio.wrap_future(said)
+        except TimeoutError:
+            return self._blocked(503)
+
+    def _blocked(self, status: int) -> Reply:
+        """By whom is in the log: no key is asked for here."""
+        told = {"status": "blocked", "blocked_s": round(self._alarm.blocked_s, 1)}
+        return Reply(status, orjson.dumps(told))

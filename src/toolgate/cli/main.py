@@ -71,6 +71,7 @@ COMMANDS: Mapping[str, Entry] = {
     "ledger": Entry("toolgate.cli.ledger", "Show, take back and settle what agents did."),
     "queue": Entry("toolgate.cli.queue", "Calls that wait for a worker, and dead ones."),
     "explain": Entry("toolgate.cli.explain", "Say why an agent may, or may not, call a tool."),
+    "store": Entry("toolgate.cli.store", "Whether the store is the one last seen here."),
     "migrate": Entry("toolgate.cli.migrate", "Make or upgrade the tables of the store."),
     "doctor": Entry("toolgate.cli.doctor", "Check every part and say what to do."),
 }

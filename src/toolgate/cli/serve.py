@@ -16,9 +16,10 @@ from toolgate.bootstrap import Toolgate
 from toolgate.cli import log
 from toolgate.cli.birth import Birth
 from toolgate.cli.greeting import OBSERVES, Greeting, greet
+from toolgate.cli.health import Beside, Health, Place, place
 from toolgate.cli.listen import listen, locked
 from toolgate.cli.reloading import Reloading
-from toolgate.cli.session import Config, Json, ending, load, warn_of_engines, warn_of_sources
+from toolgate.cli.session import Config, Json, ending, load, usage, warn_of_engines, warn_of_sources
 from toolgate.server.alarm import Alarm
 from toolgate.server.doors import doors
 from toolgate.server.ending import ENDING
@@ -41,6 +42,7 @@ def serve(
         bool,
         typer.Option("--reload", metavar="", help="Start anew when its files change: to develop."),
     ] = False,
+    health: Beside = "",
     json: Json = False,
     inherit: Annotated[int | None, typer.Option("--inherit", hidden=True)] = None,
     ready: Annotated[int | None, typer.Option("--ready", hidden=True)] = None,
@@ -49,6 +51,9 @@ def serve(
     """Start the server."""
     handler = log.to_stderr()
     with ending(json=json):
+        if health and reload:
+            raise usage("--health is for a server that stays; leave out --reload.", json=json)
+        where = place(health, json=json) if health else None
         settings = load(config)
         log.follow(handler, settings.telemetry)
         chosen = settings.server.port if port is None else port
@@ -61,7 +66,7 @@ def serve(
         if reload:
             raise typer.Exit(Reloading(config, listening, json=json).run())
         birth = Birth(ready, is_again=again)
-        uvloop.run(_serve(settings, listening, birth, json=json))
+        uvloop.run(_serve(settings, listening, birth, where, json=json))
 
 
 class _Server(uvicorn.Server):
@@ -117,7 +122,9 @@ class _Server(uvicorn.Server):
         self.force_exit = True
 
 
-async def _serve(settings: Settings, listening: socket.socket, birth: Birth, *, json: bool) -> None:
+async def _serve(
+    settings: Settings, listening: socket.socket, birth: Birth, where: Place | None, *, json: bool
+) -> None:
     asyncio.get_running_loop().set_exception_handler(log.unhandled)
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
@@ -150,7 +157,11 @@ async def _serve(settings: Settings, listening: socket.socket, birth: Birth, *, 
         server.drain = settings.server.drain
         server.greet = birth.greeting(lambda: greet(greeting, json=json))
         birth.follow(server.finish)
-        with Alarm(), ENDING.told(gate.rest):
+        with (
+            Alarm(gate.watch.meter) as alarm,
+            _beside(gate, where, alarm),
+            ENDING.told(gate.rest),
+        ):
             await server.serve(sockets=[listening])
         if server.server_state.tasks:
             count = len(server.server_state.tasks)
@@ -160,3 +171,9 @@ async def _serve(settings: Settings, listening: socket.socket, birth: Birth, *, 
             raise typer.Exit(1)
     if gate.queue.left():
         raise typer.Exit(1)
+
+
+def _beside(
+    gate: Toolgate, where: Place | None, alarm: Alarm
+) -> contextlib.AbstractContextManager[object]:
+    return contextlib.nullcontext() if where is None else Health(gate, where, alarm)

@@ -4,15 +4,15 @@ import asyncio
 import contextlib
 import gc
 import signal
-from typing import Annotated
 
 import typer
 import uvloop
 
 from toolgate.bootstrap import Toolgate
 from toolgate.cli import log, show
-from toolgate.cli.health import Health, place
+from toolgate.cli.health import Beside, Health, place
 from toolgate.cli.session import Config, Json, ending, load, warn_of_engines, warn_of_sources
+from toolgate.server.alarm import Alarm
 from toolgate.settings.settings import Settings
 
 app = typer.Typer(add_completion=False, help="Run queued calls, without doors.")
@@ -22,15 +22,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 @app.command()
 def worker(
     config: Config = None,
-    health: Annotated[
-        str,
-        typer.Option(
-            "--health",
-            metavar="HOST:PORT",
-            help="Answer /healthz, /readyz and, on loopback, /metrics here; not at all where it is "
-            "left out.",
-        ),
-    ] = "",
+    health: Beside = "",
     json: Json = False,
 ) -> None:
     """Run queued calls, without doors.
@@ -58,8 +50,9 @@ async def _work(settings: Settings, health: str, *, json: bool) -> None:
     async with contextlib.AsyncExitStack() as stack:
         # What a scheduler of a node asks for, it asks for once.
         gate = await stack.enter_async_context(Toolgate.open(settings, scheduled=False))
+        alarm = stack.enter_context(Alarm(gate.watch.meter))
         if where is not None:
-            await stack.enter_async_context(Health(gate, where))
+            stack.enter_context(Health(gate, where, alarm))
         warn_of_sources(gate)
         warn_of_engines(gate)
         for one in _SIGNALS:

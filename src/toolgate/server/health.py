@@ -7,7 +7,7 @@ from toolgate.server.problems import wire_problem
 from toolgate.server.reply import PROBLEM, Reply
 from toolgate.telemetry.prometheus import CONTENT_TYPE
 
-_OK, _AWAY = "ok", "away"
+_OK, _AWAY, _HELD = "ok", "away", "quarantined"
 # The store is asked twice a second; who has not heard from it for so long is cut off.
 _STALE_NS = 10_000_000_000
 
@@ -25,7 +25,7 @@ async def ready(gate: Runtime) -> Reply:
     # taking every node out would not help.
     parts = parts_of(gate)
     is_ready = (
-        parts["store"] == _OK
+        parts["store"] != _AWAY
         and all(one.foreign for one in sick)
         and all(one.serves for one in engines)
     )
@@ -43,7 +43,8 @@ def parts_of(gate: Runtime) -> dict[str, str]:
     """What this house depends on, and whether it is there. Without a broker queued calls wait, and
     a node is ready all the same.
     """
-    parts = {"store": _OK if gate.tenancy.age_ns < _STALE_NS else _AWAY}
+    store = _HELD if gate.held() else _OK
+    parts = {"store": store if gate.tenancy.age_ns < _STALE_NS else _AWAY}
     parts |= {one.engine: _OK if one.ok else _AWAY for one in gate.gate.health()}
     broker = gate.queue.broker
     if broker is not None:

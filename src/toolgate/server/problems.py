@@ -20,6 +20,7 @@ STATUS: Mapping[type[ToolgateError], int] = {
     errors.StoreError: 503,
     errors.StoreUnavailable: 503,
     errors.StoreMismatch: 503,
+    errors.StoreQuarantined: 503,
     errors.ServerUnreachable: 502,
     errors.CallRefused: 403,
     errors.Unauthenticated: 401,

@@ -67,6 +67,12 @@ class Store(Part):
         description="The same database for the owner of its tables, who makes and upgrades them; "
         "by environment. Empty: the role of `url` does.",
     )
+    witness: str = Field(
+        default="",
+        description="A file that remembers how far the store had come, so that an older copy of it "
+        "is known as one; best on another disk. Empty: beside a file of SQLite, and none for "
+        "PostgreSQL.",
+    )
     row_security: Literal["warn", "require"] = Field(
         default="warn",
         description="What to do on PostgreSQL where its row security is not in force: tell, or "

@@ -181,6 +181,11 @@ def page_row(page: Mapping[str, Any]) -> _Row:
     return _row(page["written_ns"], page["tenant_id"], PAGE, details)
 
 
+def house_row(change: str, details: _Row, *, who: str, why: str) -> _Row:
+    """What an operator did about the house itself; it is no tenant's."""
+    return _row(clock.unix_ns(), "", change, details, who=storable(who), why=storable(why))
+
+
 def refusal_row(decision: Decision) -> _Row:
     """A decision to refuse, when it is first put on record."""
     caller = _caller_of(decision.input)

@@ -24,6 +24,7 @@ from toolgate.store import pages
 from toolgate.store.behind import Behind
 from toolgate.store.calls_sqlite import SqliteCalls
 from toolgate.store.database import HOUSE, Database, Statements
+from toolgate.store.hold import Hold
 from toolgate.store.outage import closed
 from toolgate.store.records import tool_execution_log as log
 from toolgate.store.releasing import give_up, release
@@ -59,10 +60,12 @@ class TableJournal:
         lease: float = 15.0,
         ttl: float = 86_400.0,
         outbox: bool = False,
+        hold: Hold | None = None,
     ) -> None:
         self._database = database
         self.owner = Owner(lease=lease, ttl=ttl)
         self._outbox = outbox
+        self._hold = hold or Hold()
         self._calls = _calls(database, self.owner, outbox=outbox)
         # Entries that cannot be written still wait; once there are too many, calls are refused.
         self._behind = Behind[Entry | Read]("journal", self._write)
@@ -79,6 +82,7 @@ class TableJournal:
         self, entry: Entry, *, may_start: bool = True, basis: Basis | None = None
     ) -> Begun:
         """One transaction: the claim and the intent, or what is there already."""
+        self._hold.check()
         asked_ns = clock.monotonic_ns()
         begun = await self._calls.begin(entry, may_start=may_start, basis=basis)
         if begun.action in _OURS:

@@ -18,6 +18,7 @@ from toolgate.store import audit
 from toolgate.store.budgets import charge
 from toolgate.store.claiming import by_id, write
 from toolgate.store.database import HOUSE, Database, Statements
+from toolgate.store.hold import Hold
 from toolgate.store.lost import lost_rows, unsure_rows
 from toolgate.store.moment import now_ns
 from toolgate.store.records import tool_execution_log as log
@@ -38,12 +39,15 @@ _OURS = frozenset({Action.RUN, Action.AGAIN, Action.PROBE, Action.COMPENSATE})
 class TableLedger:
     """The ledger port over a database. `owner` is the journal's: it renews what both hold."""
 
-    def __init__(self, database: Database, owner: Owner, *, outbox: bool = False) -> None:
+    def __init__(
+        self, database: Database, owner: Owner, *, outbox: bool = False, hold: Hold | None = None
+    ) -> None:
         self._database = database
         self._owner = owner
         self._outbox = outbox
         # Of a file the clock is this machine's own.
         self._skew = Skew(database) if isinstance(database, Statements) else None
+        self._hold = hold or Hold()
 
     async def find(self, tenant: str, call_id: str) -> Entry | None:
         """One entry with a row of its own."""
@@ -63,6 +67,8 @@ class TableLedger:
         self, limit: int, *, but: Collection[str] = (), busy: Collection[str] = ()
     ) -> Sequence[Entry]:
         """Tenants by turns; of each, whose lease ended first."""
+        if self._hold.why:
+            return []
 
         def work(connection: Connection) -> list[Entry]:
             rows = connection.execute(
@@ -74,7 +80,7 @@ class TableLedger:
 
     async def unsure(self, limit: int, *, behind: Entry | None = None) -> Sequence[Entry]:
         """Of those whose end was seen last, that is seen to be missing."""
-        if limit < 1:
+        if limit < 1 or self._hold.why:
             return []
         asked = unsure_rows(behind).limit(limit)
         return await self._database.read(
@@ -84,6 +90,7 @@ class TableLedger:
 
     async def take(self, entry: Entry) -> Begun:
         """By the row as it is now: another may have been quicker."""
+        self._hold.check()
 
         def work(connection: Connection) -> Begun:
             found = by_id(connection, entry.tenant, entry.call_id, lock=True)
@@ -105,6 +112,7 @@ class TableLedger:
 
     async def undo(self, entry: Entry, *, who: str = "", why: str = "") -> Begun:
         """By the row as it is now, and within its time."""
+        self._hold.check()
 
         def work(connection: Connection) -> Begun:
             found = by_id(connection, entry.tenant, entry.call_id, lock=True)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from toolgate.call import Event
 from toolgate.ledger.events import MOST_WAITING, Waiting
 from toolgate.store.database import HOUSE, Database
+from toolgate.store.hold import Hold
 from toolgate.store.moment import now_ns
 from toolgate.store.records import outbox
 from toolgate.store.text import json_text, storable
@@ -32,11 +33,14 @@ def enqueue(connection: Connection, event: Event, *, key: str = "") -> None:
 class TableOutbox:
     """The outbox port over a database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, hold: Hold | None = None) -> None:
         self._database = database
+        self._hold = hold or Hold()
 
     async def take(self, limit: int, lease: float) -> Sequence[Waiting]:
         """On PostgreSQL, what another node is taking is left to it."""
+        if self._hold.why:
+            return []
         earlier = outbox.alias()
         is_first = ~sa.exists().where(earlier.c.key == outbox.c.key, earlier.c.id < outbox.c.id)
 

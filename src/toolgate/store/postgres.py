@@ -27,6 +27,9 @@ on_postgres()
 # A server that hangs must not hang us; no statement of ours takes this long.
 _COMMAND_SECONDS = 30.0
 _CONNECT_SECONDS = 10
+# Who stands still in the middle of a transaction has rows that nobody else can take over; the
+# server ends it after so long. Only a loop that does not come round takes longer.
+_IDLE_SECONDS = 10
 _GOODBYE_SECONDS = 1.0
 _CONNECTIONS = 24
 _WAIT_SECONDS = 30
@@ -154,7 +157,8 @@ async def _connected(url: str) -> Any:
         )
         raise SettingsInvalid([problem]) from None
     try:
-        await line.execute(NOBODY)
+        bound = f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'"
+        await line.execute(f"{NOBODY}; {bound}")
     except BaseException:
         line.terminate()
         raise

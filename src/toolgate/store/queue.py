@@ -11,6 +11,7 @@ from toolgate.store.database import HOUSE, Database
 from toolgate.store.depth import depth, open_by_tenant
 from toolgate.store.fair import SENDERS, Fair, free, is_first, wait
 from toolgate.store.gather import Gather
+from toolgate.store.hold import Hold
 from toolgate.store.moment import now_ns
 from toolgate.store.prune import Prune
 from toolgate.store.records import AWAY, WAITS, queue
@@ -51,8 +52,11 @@ KEPT = (
 class TableQueue:
     """The port over a database. `tells`: whether anybody reads results, and is to be told."""
 
-    def __init__(self, database: Database, *, tells: bool = False) -> None:
+    def __init__(
+        self, database: Database, *, tells: bool = False, hold: Hold | None = None
+    ) -> None:
         self._database = database
+        self._hold = hold or Hold()
         self._told = int(not tells)
         self._fair = Fair()
         self._puts = Gather(self._put)
@@ -67,12 +71,13 @@ class TableQueue:
 
     async def put(self, item: Item) -> None:
         """With all that are put in the same moment."""
+        self._hold.check()
         await self._puts.do(item)
 
     async def take(self, most: int, lease: float) -> Sequence[Taken]:
         """Under the next fence."""
         self._old.soon()
-        if not await self._database.ask(_ANY_WAITS, tenant=HOUSE):
+        if self._hold.why or not await self._database.ask(_ANY_WAITS, tenant=HOUSE):
             return []
 
         def work(connection: Connection) -> list[Taken]:
@@ -89,7 +94,9 @@ class TableQueue:
             wait(connection, call_ids)
             return _taken(connection, _CLAIM, {"these": list(call_ids)}, lease)
 
-        return await self._database.write(work, tenant=HOUSE) if call_ids else []
+        if not call_ids or self._hold.why:
+            return []
+        return await self._database.write(work, tenant=HOUSE)
 
     async def take_sent(self, most: int, lease: float) -> Sequence[Taken]:
         """Nothing is locked where there is nobody to take turns with."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from toolgate.queue.queue import Ended, Item, Taken
 from toolgate.store.database import HOUSE, Database, Statements
+from toolgate.store.hold import Hold
 from toolgate.store.queue import TableQueue, waiting_row
 from toolgate.store.text import storable
 from toolgate.store.whose import gate
@@ -55,23 +56,25 @@ _ENDED = (
 )
 
 
-def queue_at(database: Database, *, tells: bool) -> TableQueue:
+def queue_at(database: Database, *, tells: bool, hold: Hold | None = None) -> TableQueue:
     """The queue in a database, as it is quickest there."""
     if isinstance(database, Statements):
-        return PostgresQueue(database, tells=tells)
-    return TableQueue(database, tells=tells)
+        return PostgresQueue(database, tells=tells, hold=hold)
+    return TableQueue(database, tells=tells, hold=hold)
 
 
 class PostgresQueue(TableQueue):
     """As the table on any server, with the statements of each call by hand."""
 
-    def __init__(self, database: Statements, *, tells: bool = False) -> None:
-        super().__init__(database, tells=tells)
+    def __init__(
+        self, database: Statements, *, tells: bool = False, hold: Hold | None = None
+    ) -> None:
+        super().__init__(database, tells=tells, hold=hold)
         self._server = database
 
     async def claim(self, call_ids: Sequence[str], lease: float) -> Sequence[Taken]:
         """Where the answer was lost, they are nobody's until their lease is over."""
-        if not call_ids:
+        if not call_ids or self._hold.why:
             return []
         given = [list(call_ids), round(lease * 1e9), HOUSE]
         rows, _again = await self._server.run(_CLAIM, given)

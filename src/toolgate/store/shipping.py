@@ -10,6 +10,7 @@ from toolgate.queue.queue import Item, Stage
 from toolgate.queue.shipping import Parcel, Poison, Untold
 from toolgate.store.database import HOUSE, Database, Statements
 from toolgate.store.fair import Fair
+from toolgate.store.hold import Hold
 from toolgate.store.moment import now_ns
 from toolgate.store.queue import waiting_row
 from toolgate.store.records import UNTOLD, WAITS, queue
@@ -51,17 +52,20 @@ _KEY = ("call_id",)
 class TableShipping:
     """The port over a database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, hold: Hold | None = None) -> None:
         self._database = database
+        self._hold = hold or Hold()
         self._server = database if isinstance(database, Statements) else None
         self._fair = Fair()
 
     async def waits(self) -> bool:
         """Without a lock."""
-        return bool(await self._database.ask(_ANY_WAITS, tenant=HOUSE))
+        return not self._hold.why and bool(await self._database.ask(_ANY_WAITS, tenant=HOUSE))
 
     async def send(self, most: int, *, window: int, again: float) -> Sequence[Parcel]:
         """On PostgreSQL, what another node is sending is left to it."""
+        if self._hold.why:
+            return []
 
         def work(connection: Connection) -> list[Parcel]:
             now = now_ns(connection)
@@ -140,7 +144,7 @@ class TableShipping:
 
     async def untold(self, most: int, *, after: float) -> Sequence[Untold]:
         """The oldest first."""
-        if not await self._database.ask(_ANY_UNTOLD, tenant=HOUSE):
+        if self._hold.why or not await self._database.ask(_ANY_UNTOLD, tenant=HOUSE):
             return []
 
         def work(connection: Connection) -> list[Untold]:

@@ -97,6 +97,7 @@ def _observe(provider: MeterProvider, meter: Meter) -> None:
     counter("toolgate_refusals_total", lambda: each(("code",), meter.refused))
     counter("toolgate_auth_refused_total", lambda: each(("reason",), meter.knocks))
     counter("toolgate_queue_ended_total", lambda: each(("status",), meter.ended))
+    counter("toolgate_loop_blocked_total", lambda: each(("tool_name",), meter.blocked))
 
 
 def _named(labels: tuple[str, ...], values: tuple[str, ...]) -> dict[str, str]:

@@ -101,6 +101,13 @@ def _counted(meter: Meter) -> Iterator[str]:
             ("status",),
             meter.ended,
         ),
+        (
+            "toolgate_loop_blocked_total",
+            "How often the loop did not come round for a second, by the tool in its way.",
+            "counter",
+            ("tool_name",),
+            meter.blocked,
+        ),
     )
     for name, help_, kind, labels, counts in families:
         yield from _family(name, help_, kind)

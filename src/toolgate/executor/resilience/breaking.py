@@ -103,7 +103,10 @@ class Breaking(Extension):
             except BaseException as error:
                 breaker.leave(permit, clock.monotonic_ns(), judged(error))
                 raise
-            breaker.leave(permit, clock.monotonic_ns(), _SUCCEEDED)
+            now = clock.monotonic_ns()
+            # What blocks the loop cannot be ended in time: its answer is good, and came too late.
+            is_late = now >= call.until_ns
+            breaker.leave(permit, now, Outcome.FAILED if is_late else _SUCCEEDED)
             return output
 
         return run

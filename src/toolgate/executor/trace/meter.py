@@ -67,6 +67,8 @@ class Meter:
         self.knocks: dict[tuple[str], int] = {}
         # Queued calls that a worker here has ended, by how.
         self.ended: dict[tuple[str], int] = {}
+        # Stood in the way of every other call, by tool.
+        self.blocked: dict[tuple[str], int] = {}
         # How many tools an agent was shown the last time.
         self.discovered: dict[tuple[str], int] = {}
 
@@ -113,6 +115,10 @@ class Meter:
     def end(self, status: str) -> None:
         """A queued call is over."""
         self._count(self.ended, (status,))
+
+    def block(self, tool: str) -> None:
+        """The loop did not come round; empty where no tool was in its way."""
+        self._count(self.blocked, (tool,))
 
     def show(self, agent: str, tools: int) -> None:
         """An agent looked at its tools."""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -43,8 +43,10 @@ class Rounds:
     gone has begun is run again as the same call, which the ledger lets happen once.
     """
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: Means, is_held: Callable[[], object] = lambda: False) -> None:
+        """`is_held`: whether nothing is to be begun, though it is due."""
         self._means = means
+        self._is_held = is_held
         self._running: dict[str, asyncio.Task[None]] = {}
         # How many of them are a tenant's.
         self._busy: dict[str, int] = {}
@@ -56,7 +58,7 @@ class Rounds:
         while not self._resting:
             self._means.scheduled.clear()
             try:
-                following = await self._look()
+                following = None if self._is_held() else await self._look()
             except StoreError as error:
                 log.warning("what is scheduled could not be looked at: %s", error)
                 following = None
