@@ -1,6 +1,5 @@
 """Entries for tests: a call by somebody, some time."""
 
-import itertools
 from typing import Any
 
 from toolgate import clock
@@ -9,7 +8,18 @@ from toolgate.ledger.entry import Entry
 from toolgate.ledger.state import State
 from toolgate.spec.effect import CallerKind, Effect
 
-_moments = itertools.count(clock.unix_ns())
+
+class _Moments:
+    """The time, and never the same twice: the store gives those of side effects itself."""
+
+    last = 0
+
+    def __next__(self) -> int:
+        self.last = max(clock.unix_ns(), self.last + 1)
+        return self.last
+
+
+_moments = _Moments()
 
 
 def entry(**fields: Any) -> Entry:

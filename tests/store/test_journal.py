@@ -33,7 +33,8 @@ def kept(given: Entry) -> Entry:
 
 def shown(given: Entry) -> Entry:
     """A side effect without what the store gives it: owner, fence and times."""
-    return replace(given, owner="", fence=0, lease_ns=None, tried=False, ended_ns=0, args_hash="")
+    times: dict[str, Any] = {"started_ns": 0, "lease_ns": None, "ended_ns": 0}
+    return replace(given, owner="", fence=0, tried=False, args_hash="", **times)
 
 
 async def recorded(journal: Journal, tenant: str = "acme", limit: int = 50) -> list[Entry]:
@@ -46,7 +47,7 @@ async def recorded(journal: Journal, tenant: str = "acme", limit: int = 50) -> l
 async def test_an_intent_is_on_record_as_soon_as_it_has_begun(journal: Journal) -> None:
     intent = entry()
     await journal.begin(intent)
-    assert await recorded(journal) == [intent]
+    assert await recorded(journal) == [shown(intent)]
 
 
 @pytest.mark.parametrize("state", ENDS)
@@ -64,7 +65,7 @@ async def test_a_started_entry_ends_with_what_came_of_it(journal: Journal, state
         "permanent": True,
     }
     assert (await journal.end(replace(begun, **said))).accepted
-    assert await recorded(journal) == [replace(intent, **said)]
+    assert await recorded(journal) == [shown(replace(intent, **said))]
 
 
 @pytest.mark.parametrize("first", ENDS)
@@ -86,7 +87,7 @@ async def test_an_end_that_is_none_changes_nothing(journal: Journal) -> None:
     intent = entry()
     begun = (await journal.begin(intent)).entry
     await journal.end(replace(begun, duration_ns=9_000, error_message="still"))
-    assert await recorded(journal) == [intent]
+    assert await recorded(journal) == [shown(intent)]
 
 
 async def test_only_the_outcome_of_an_entry_can_change(journal: Journal) -> None:
@@ -96,7 +97,7 @@ async def test_only_the_outcome_of_an_entry_can_change(journal: Journal) -> None
     assert not (await journal.end(replace(other, tenant="globex"))).accepted
     assert not (await journal.end(replace(other, fence=2))).accepted
     assert (await journal.end(other)).accepted
-    assert await recorded(journal) == [replace(intent, state=State.FAILED)]
+    assert await recorded(journal) == [shown(replace(intent, state=State.FAILED))]
     assert await recorded(journal, "globex") == []
 
 
@@ -121,7 +122,7 @@ async def test_a_call_that_is_on_record_cannot_begin_again(journal: Journal) -> 
             await journal.begin(replace(intent, args=b'"the second"', **other))
         assert intent.call_id in refused.value.message
         assert "INSERT" not in str(refused.value)
-    assert await recorded(journal) == [intent]
+    assert await recorded(journal) == [shown(intent)]
 
 
 @pytest.mark.parametrize("effect", list(Effect))
@@ -145,11 +146,11 @@ async def test_every_field_comes_back_as_it_was(
         again_of="call_a",
         undo_of="call_b",
     )
-    noted = pure(effect=effect, caller_kind=kind, error_code="tool_error", error_message="No. é")
     await journal.begin(intent)
+    noted = pure(effect=effect, caller_kind=kind, error_code="tool_error", error_message="No. é")
     journal.note(noted)
     await journal.drain()
-    assert await recorded(journal) == [kept(noted), intent]
+    assert await recorded(journal) == [kept(noted), shown(intent)]
 
 
 async def test_noted_calls_are_read_without_waiting_for_a_write(journal: Journal) -> None:
@@ -168,11 +169,12 @@ async def test_draining_when_nothing_waits_does_nothing(journal: Journal) -> Non
 async def test_the_newest_come_first_whatever_their_kind(journal: Journal) -> None:
     made: list[Entry] = []
     for _ in range(4):
-        made += [entry(), pure()]
-        await journal.begin(made[-2])
+        made.append(entry())
+        await journal.begin(made[-1])
+        made.append(pure())
         journal.note(made[-1])
         await journal.drain()
-    newest = [one if one.state is State.STARTED else kept(one) for one in reversed(made)]
+    newest = [shown(one) if one.state is State.STARTED else kept(one) for one in reversed(made)]
     assert await recorded(journal) == newest
     for limit in (0, 1, 3, 8, 100):
         assert await recorded(journal, limit=limit) == newest[:limit]
@@ -289,10 +291,9 @@ async def test_no_page_is_read_for_what_stands_on_none_of_them(
 
 
 async def test_odd_text_keeps_nothing_from_being_recorded(journal: Journal) -> None:
-    intent, noted = entry(user=ODD, session=ODD), pure(error_message=ODD, persona=ODD)
-    begun = (await journal.begin(intent)).entry
+    begun = (await journal.begin(entry(user=ODD, session=ODD))).entry
     await journal.end(replace(begun, state=State.FAILED, error_message=ODD))
-    journal.note(noted)
+    journal.note(pure(error_message=ODD, persona=ODD))
     journal.note(pure())
     found = await journal.entries("acme")
     assert [one.state for one in found] == [State.SUCCEEDED, State.SUCCEEDED, State.FAILED]

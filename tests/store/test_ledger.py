@@ -123,8 +123,7 @@ async def test_side_effects_are_found_by_what_they_are(once: Once) -> None:
         entry(turn_group="t2", scope="robot/3/ann/key", tool="pay", agent="robot"),
         entry(tenant="globex", turn_group="t1", scope="clerk/3/ann/turn"),
     ]
-    for call in calls:
-        await journal.begin(call)
+    begun = [(await journal.begin(call)).entry for call in calls]
     journal.note(pure())
     await journal.end(over(replace(calls[2], fence=1)))
 
@@ -143,7 +142,7 @@ async def test_side_effects_are_found_by_what_they_are(once: Once) -> None:
     assert await found(user="eve") == [1]
     assert await found(states=["succeeded", "unknown"]) == [2]
     assert await found(states=sorted(OPEN)) == [3, 1, 0]
-    assert await found(since_ns=calls[2].started_ns) == [3, 2]
+    assert await found(since_ns=begun[2].started_ns) == [3, 2]
     assert await found(tenant="globex") == [4]
     assert await found(limit=2) == [3, 2]
     assert await found(limit=2, before=calls[2].call_id) == [1, 0]

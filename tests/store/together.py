@@ -15,7 +15,7 @@ from toolgate.store.records import tool_execution_log as log
 from toolgate.tenancy.parts import EVERYONE, TENANT
 
 # What no two stores have in common: who wrote it, and when.
-_OWN = frozenset({"owner", "lease_ns", "ended_ns", "expires_ns", "undo_until_ns"})
+_OWN = frozenset({"created_ns", "owner", "lease_ns", "ended_ns", "expires_ns", "undo_until_ns"})
 
 
 async def together(tables: Tables, *asked: Coroutine[Any, Any, Any]) -> list[Any]:

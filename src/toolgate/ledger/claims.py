@@ -52,6 +52,8 @@ def submitted(
     entry = _moved(found, slot, owner)
     if after.action is Action.AGAIN:
         entry = msgspec.structs.replace(entry, doubt=True)
+    if after.action is Action.RUN:
+        entry = msgspec.structs.replace(entry, started_ns=now_ns)
     if after.action is Action.PARK:
         entry = msgspec.structs.replace(entry, ended_ns=now_ns)
     if after.action is Action.WAIT and found.state in OPEN and intent.turn_id != found.turn_id:
@@ -109,6 +111,8 @@ def continued(waited: Entry, intent: Entry, *, now_ns: int, lease_ns: int, owner
     slot = step(after.slot, Start(after.slot.fence), now_ns).slot
     entry = msgspec.structs.replace(
         _moved(waited, slot, owner),
+        # What was done while it waited came before it.
+        started_ns=now_ns,
         scope=intent.scope,
         key=intent.key,
         approval=intent.approval,

@@ -23,6 +23,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     caller_kind: CallerKind
     # JSON. Of a side effect it is kept, without its secrets; of a pure call only its digest is.
     args: bytes
+    # Of a side effect given by the store: what is taken back is, in the reverse of this order.
     started_ns: int
     state: State
     duration_ns: int = 0

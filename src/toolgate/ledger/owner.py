@@ -20,6 +20,12 @@ class Owner:
         self.lease_ns = round(lease * 1e9)
         self.ttl_ns = round(ttl * 1e9)
         self.running = Running(self.lease_ns)
+        self._last_ns = 0
+
+    def moment(self, now_ns: int) -> int:
+        """When a claim is made: later than the last one here, also where a clock was set back."""
+        self._last_ns = max(now_ns, self._last_ns + 1)
+        return self._last_ns
 
     def is_at(self, entry: Entry) -> bool:
         """Whether it runs here, under a fence of ours: late with a word, but not lost."""

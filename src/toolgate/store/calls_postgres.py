@@ -50,7 +50,8 @@ class PostgresCalls:
                 raise
             if rows:
                 crash_here("CP4")
-                new = msgspec.structs.replace(new, lease_ns=rows[0][0])
+                lease_ns, started_ns = rows[0]
+                new = msgspec.structs.replace(new, lease_ns=lease_ns, started_ns=started_ns)
                 return Begun(new, Action.RUN)
         terms = Terms(self._owner, self._outbox, may_start, again, basis)
         return await self._database.write(

@@ -45,9 +45,13 @@ class Terms(NamedTuple):
 
 
 def started(entry: Entry, owner: Owner, now: int) -> Entry:
-    """A new claim with its intent. Its key is taken until it has ended, and then for a time."""
+    """A new claim with its intent. Its key is taken until it has ended, and then for a time.
+
+    Without a time, what has one is a span: a server adds its own.
+    """
     return msgspec.structs.replace(
         entry,
+        started_ns=owner.moment(now) if now else 0,
         state=State.STARTED,
         owner=owner.name,
         fence=1,
@@ -217,6 +221,7 @@ def write(connection: Connection, found: Entry, entry: Entry) -> bool:
             state=entry.state.value,
             success=SUCCESS[entry.state],
             fence=entry.fence,
+            created_ns=entry.started_ns,
             lease_ns=entry.lease_ns,
             expires_ns=entry.expires_ns,
             owner=entry.owner,

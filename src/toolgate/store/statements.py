@@ -15,6 +15,7 @@ from toolgate.store.told import AUDIT, OUTBOX
 from toolgate.store.whose import gate
 
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint"
+_SPANS = frozenset({"created_ns", "lease_ns"})
 BEFORE = {state: [one.value for one in sorted(before(state))] for state in State}
 
 
@@ -22,7 +23,7 @@ def _claim(*, outbox: bool) -> str:
     """Behind the columns: the revision that it was decided on, or nothing, and its parts."""
     values = ", ".join(
         # Given as a span; the server knows what time it is.
-        f"{_NOW} + ${at}::bigint" if column.name == "lease_ns" else f"${at}::{_type(column)}"
+        f"{_NOW} + ${at}::bigint" if column.name in _SPANS else f"${at}::{_type(column)}"
         for at, column in enumerate(tool_execution_log.columns, 1)
     )
     decided, parts = f"${len(COLUMNS) + 1}::bigint", f"${len(COLUMNS) + 2}::text[]"
@@ -30,14 +31,14 @@ def _claim(*, outbox: bool) -> str:
         f"INSERT INTO tool_execution_log ({', '.join(COLUMNS)}) SELECT {values} "
         f"WHERE {gate(COLUMNS.index('tenant_id') + 1)} AND ({decided} IS NULL OR NOT EXISTS "
         f"(SELECT FROM revisions WHERE name = ANY({parts}) AND value > {decided})) "
-        "ON CONFLICT DO NOTHING RETURNING lease_ns"
+        "ON CONFLICT DO NOTHING RETURNING lease_ns, created_ns"
     )
     if not outbox:
         return claimed
     return (
         f"WITH claimed AS ({claimed}), "
         f"told AS ({_insert('outbox', OUTBOX, len(COLUMNS) + 3)} FROM claimed) "
-        "SELECT lease_ns FROM claimed"
+        "SELECT lease_ns, created_ns FROM claimed"
     )
 
 

@@ -226,6 +226,7 @@ class MemoryJournal:
             owner=self.owner.name,
             fence=1,
             tried=True,
+            started_ns=self.owner.moment(now),
             lease_ns=now + self.owner.lease_ns,
             expires_ns=None,
             args_hash=entry.args_hash or sha256(entry.args),
