@@ -119,7 +119,8 @@ async def test_a_node_that_is_gone_while_it_sends_leaves_the_call_to_be_sent_aga
 async def test_a_worker_that_is_killed_leaves_what_it_held_to_others_each_once(
     yard: Callable[..., Yard],
 ) -> None:
-    place = yard(queue="concurrency = 50")
+    # One tool has half of a provider's places.
+    place = yard(queue="concurrency = 50", more="[limits]\nconcurrency = 128")
     async with place.gate() as gate:
         first = place.worker()
         ids = [await queued(gate, "held", text=f"h{one}") for one in range(60)]
