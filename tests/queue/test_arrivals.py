@@ -4,7 +4,8 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 from tests.house import until
 from tests.late import needs
 from tests.queue.stand import LONG, item, names
+from toolgate import clock
 from toolgate.errors import StoreError
+from toolgate.net.signature import signature
 from toolgate.queue.queue import Taken
 from toolgate.settings.fleet import Fleet
 from toolgate.testing.queue import MemoryQueue
@@ -22,6 +25,7 @@ from toolgate.testing.shipping import MemoryShipping
 
 needs("aiokafka", "an extra")
 pytestmark = [pytest.mark.req("P6"), pytest.mark.timeout(60)]
+SECRET = b"s3cret-of-the-crm"
 
 
 class Consumer:
@@ -32,6 +36,8 @@ class Consumer:
         self.here = {place}
         self.given: asyncio.Queue[list[Any]] = asyncio.Queue()
         self.committed: list[int] = []
+        # What it is told to be done with, as it stands in that moment.
+        self.looks: Callable[[int], object] = lambda _at: None
 
     def subscribe(self, topics: Any, listener: Any) -> None: ...
     async def start(self) -> None: ...
@@ -54,7 +60,9 @@ class Consumer:
             return {}
 
     async def commit(self, due: Mapping[Any, int]) -> None:
-        self.committed += due.values()
+        for at in due.values():
+            self.looks(at)
+            self.committed.append(at)
 
 
 class Away(MemoryQueue):
@@ -83,25 +91,39 @@ def _record(offset: int) -> Any:
     )
 
 
-async def test_what_could_not_be_claimed_while_its_partition_changed_hands_is_not_passed_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from aiokafka import TopicPartition  # noqa: PLC0415  an extra
-
-    from toolgate.brokers import arrivals as module  # noqa: PLC0415  as above
-    from toolgate.brokers.seal import Seal  # noqa: PLC0415  as above
-
-    consumer, queue = Consumer(TopicPartition("requests", 0)), Away()
+def opened(patch: pytest.MonkeyPatch, consumer: Consumer, queue: MemoryQueue, **more: Any) -> Any:
+    """Arrivals over it, which commit all the time."""
+    from toolgate.brokers import arrivals as module  # noqa: PLC0415  an extra
+    from toolgate.brokers.seal import Seal, Signer  # noqa: PLC0415  as above
 
     def made(**_: Any) -> Consumer:
         return consumer
 
-    monkeypatch.setattr(module, "AIOKafkaConsumer", made)
-    monkeypatch.setattr(module, "_COMMIT_NS", 0)
+    patch.setattr(module, "AIOKafkaConsumer", made)
+    patch.setattr(module, "_COMMIT_NS", 0)
+    seal = Seal(b"s" * 32, {"crm": Signer(SECRET, frozenset("*"))}, lasts=60)
+    return module.KafkaArrivals({}, Fleet(), queue, MemoryShipping(queue), seal, **more)
+
+
+def place() -> Any:
+    from aiokafka import TopicPartition  # noqa: PLC0415  an extra
+
+    return TopicPartition("requests", 0)
+
+
+async def test_what_could_not_be_claimed_while_its_partition_changed_hands_is_not_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    consumer, queue = Consumer(place()), Away()
     for offset in range(10, 16):
         await queue.put(item(_name(offset)))
-    shipping, seal = MemoryShipping(queue), Seal(b"s" * 32, {}, lasts=60)
-    arrivals = module.KafkaArrivals({}, Fleet(), queue, shipping, seal)
+    arrivals = opened(monkeypatch, consumer, queue)
+    early: list[str] = []
+
+    def looks(at: int) -> None:
+        early.extend(_name(one) for one in range(10, at) if queue.rows[_name(one)].fence == 0)
+
+    consumer.looks = looks
 
     async def some() -> list[str]:
         while not (found := await arrivals.take(3, LONG)):
@@ -125,5 +147,59 @@ async def test_what_could_not_be_claimed_while_its_partition_changed_hands_is_no
     assert await some() == [_name(offset) for offset in range(13, 16)]
     await until(lambda: consumer.committed[-1:] == [16])
     assert consumer.committed == sorted(consumer.committed)
+    assert early == [], "it was said to be done with, and nobody had claimed it"
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def _signed(offset: int, tenant: str) -> Any:
+    asked = {
+        "version": 1,
+        "id": _name(offset),
+        "tool": "pay",
+        "args": {},
+        "caller": {"tenant": tenant, "agent": "billing"},
+    }
+    record, at = _record(offset), str(clock.unix_ns() // 10**9)
+    record.value = orjson.dumps(asked)
+    signed = signature(SECRET, at, record.value).encode()
+    record.headers = (
+        ("toolgate-producer", b"crm"),
+        ("toolgate-timestamp", at.encode()),
+        ("toolgate-signature", signed),
+    )
+    return record
+
+
+async def test_what_another_system_sent_is_said_to_be_done_with_once_it_has_a_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No worker has a place, and one tenant has no room in the queue: its calls stay behind, and
+    nothing that is committed speaks for them.
+    """
+    consumer, queue = Consumer(place()), MemoryQueue()
+    room = {"acme": 5}
+
+    @contextmanager
+    def places(tenant: str) -> Generator[bool]:
+        room[tenant] = room.get(tenant, 1_000) - 1
+        yield room[tenant] >= 0
+
+    arrivals = opened(monkeypatch, consumer, queue, place=places)
+    early: list[str] = []
+
+    def looks(at: int) -> None:
+        early.extend(_name(one) for one in range(at) if _name(one) not in queue.rows)
+
+    consumer.looks = looks
+    running = asyncio.create_task(arrivals.run())
+    sent = [_signed(offset, ("acme", "globex")[offset % 2]) for offset in range(64)]
+    consumer.given.put_nowait(sent)
+    await until(lambda: len(queue.rows) == 37 and bool(consumer.committed))
+    assert consumer.committed[-1] == 10, "the first one of those that stay behind"
+    taken = await arrivals.take(100, LONG)
+    assert len(taken) == 27
+    await until(lambda: consumer.committed[-1] == 64)
+    assert early == []
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

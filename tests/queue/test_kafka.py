@@ -119,19 +119,20 @@ async def test_a_node_that_is_gone_while_it_sends_leaves_the_call_to_be_sent_aga
 async def test_a_worker_that_is_killed_leaves_what_it_held_to_others_each_once(
     yard: Callable[..., Yard],
 ) -> None:
-    place = yard(queue="concurrency = 8")
+    # One tool has half of a provider's places.
+    place = yard(queue="concurrency = 50", more="[limits]\nconcurrency = 128")
     async with place.gate() as gate:
         first = place.worker()
-        ids = [await queued(gate, "held", text=f"h{one}") for one in range(30)]
-        await until(lambda: sum(one.startswith("began-") for one in place.order()) == 8)
+        ids = [await queued(gate, "held", text=f"h{one}") for one in range(60)]
+        await until(lambda: sum(one.startswith("began-") for one in place.order()) == 50)
         first.kill()
         first.wait()
         place.worker()
         place.go()
         await over(gate, ids)
         marks = place.marks()
-        assert {f"h{one}": marks[f"h{one}"] for one in range(30)} == {
-            f"h{one}": 1 for one in range(30)
+        assert {f"h{one}": marks[f"h{one}"] for one in range(60)} == {
+            f"h{one}": 1 for one in range(60)
         }
 
 
