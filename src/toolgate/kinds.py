@@ -13,6 +13,7 @@ from toolgate.providers.composio.provider import ComposioProvider
 from toolgate.providers.plugged import PluggedProviders
 from toolgate.providers.shell.places import Surroundings
 from toolgate.providers.shell.provider import Chosen, ShellProvider
+from toolgate.providers.shell.secret import Secrets
 from toolgate.settings.settings import Settings
 from toolgate.sources.composio import ComposioSource
 from toolgate.spec.tool import ToolSpec
@@ -29,7 +30,8 @@ class Kinds:
         )
         self.premises = premises(settings)
         self._plugged = PluggedProviders(settings.providers.custom, os.environ)
-        self._shell = ShellProvider(_around(settings, self.premises), self.sandbox)
+        secrets = Secrets(settings.providers.shell.secrets, os.environ)
+        self._shell = ShellProvider(_around(settings, self.premises), self.sandbox, secrets)
         named = settings.providers.composio
         key = os.environ.get(named.api_key_env, "") if named.api_key_env else ""
         self._actions = Client(key, named.url) if key else None

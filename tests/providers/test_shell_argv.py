@@ -223,6 +223,10 @@ def runs(line: str, *, stdin: bool = False) -> bool:
         "awk {x} file",
         "sed -e {x}",
         "sed {x}",
+        "sed -e s/a/b/ -e {x} file",
+        "sed -e s/a/b/ -e{x} file",
+        "sed -e s/a/b/ --expression={x} file",
+        "awk -f own.awk -f {x}",
         "env {x}",
         "env A=b bash -c {x}",
         "timeout 5 bash -c {x}",
@@ -355,6 +359,7 @@ def test_a_text_on_the_standard_input_is_none(line: str) -> None:
 def test_an_argument_that_may_be_an_option_is_code_where_options_are() -> None:
     assert runs_any(argv(["tar", "-cf", "a.tar", "{x}"], dashes=("x",)))
     assert runs_any(argv(["find", ".", "{x...}"], dashes=("x",)))
+    assert runs_any(argv(["sed", "-e", "s/a/b/", "{x}"], dashes=("x",)))
     # Behind a `--`, and to a program whose options run nothing, it is a word.
     assert not runs_any(argv(["tar", "-cf", "a.tar", "--", "{x}"], dashes=("x",)))
     assert not runs_any(argv(["ls", "{x}"], dashes=("x",)))
@@ -379,6 +384,7 @@ def test_what_stands_fast_only_with_an_argument_stands_not() -> None:
         "timeout 5 python3 tool.py {x}",
         "grep -r python {x}",
         "sed -e s/a/b/ {x}",
+        "sed -e s/a/b/ -i {x}",
         "ssh host ls",
         "bash -c ls",
         "python3 -m tool {x}",

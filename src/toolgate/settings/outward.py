@@ -273,6 +273,21 @@ class HttpTools(Part):
     )
 
 
+class CommandSecret(Part):
+    """A secret that a command is handed as a variable."""
+
+    value_env: Variable = Field(description="The environment variable that holds it.")
+    tools: Texts = Field(description="The tools whose command may be handed it, by name.")
+
+
+class Commands(Part):
+    """Tools that are commands."""
+
+    secrets: Mapping[str, CommandSecret] = Field(
+        default_factory=dict, description="What commands may name in their `secrets`."
+    )
+
+
 def _entity(given: str) -> str:
     if not _ENTITY.match(given) or "{tenant}" not in given:
         raise ValueError("write names with a : between them, and the tenant: {tenant}:{user}")
@@ -325,6 +340,7 @@ class Providers(Part):
     """How tools run that are not in this process."""
 
     http: HttpTools = Field(default_factory=HttpTools.model_construct)
+    shell: Commands = Field(default_factory=Commands.model_construct)
     composio: Composio = Field(default_factory=Composio.model_construct)
     custom: Mapping[str, CustomProvider] = Field(
         default_factory=dict, description="Kinds of tools that other packages run, by name."

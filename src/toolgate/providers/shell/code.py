@@ -29,8 +29,8 @@ def runs_arguments(words: Sequence[str]) -> bool:
     program, rest = _name(words[0]), words[1:]
     if not any(PLACE in word for word in rest):
         return PLACE in words[0]
-    if program in INTERPRETERS:
-        return _interpreted(rest, LOADS.get(program, frozenset()))
+    if program in INTERPRETERS and _interpreted(rest, LOADS.get(program, frozenset())):
+        return True
     rule = PROGRAMS.get(program)
     return PLACE in words[0] or (rule is not None and _ruled(rest, rule))
 

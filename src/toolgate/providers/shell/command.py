@@ -9,7 +9,7 @@ import msgspec
 
 from toolgate.providers.shell.argv import Argv, argv
 from toolgate.providers.shell.code import STDIN, runs_arguments
-from toolgate.providers.shell.env import PATH, variables
+from toolgate.providers.shell.env import PATH, secrets, variables
 from toolgate.providers.shell.line import words
 from toolgate.providers.shell.places import (
     SYSTEM,
@@ -36,6 +36,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     program: str
     argv: Argv
     env: Mapping[str, Template] = MappingProxyType({})
+    # By variable, the name of a secret.
+    secrets: Mapping[str, str] = MappingProxyType({})
     stdin: Template | None = None
     folder: str = ""
     policy: Policy = Policy()
@@ -50,6 +52,7 @@ def command(spec: ToolSpec, around: Surroundings) -> Command:
     given = fields.only(spec.config.value(), _KEYS)
     found = _argv(spec, given)
     env = given.get("env", {})
+    held = _secrets(given, env)
     stdin = given.get("stdin")
     _check_free_form(spec, found, stdin, is_shell=given.get("shell", False))
     _check_names(spec, found, [*env.values(), *([stdin] if stdin else [])])
@@ -74,6 +77,7 @@ def command(spec: ToolSpec, around: Surroundings) -> Command:
         program=program,
         argv=found,
         env=MappingProxyType(env),
+        secrets=MappingProxyType(held),
         stdin=stdin,
         folder=folder,
         policy=policy,
@@ -134,6 +138,18 @@ def _check_free_form(
             raise ValueError(f"is a free shell; write {field}: true beside it")
     if spec.effect is not Effect.IRREVERSIBLE:
         raise ValueError("is a free shell; write effect: irreversible beside it")
+
+
+def _secrets(given: Mapping[str, Any], env: Mapping[str, Any]) -> dict[str, str]:
+    found = cast("dict[str, str]", given.get("secrets", {}))
+    if found and given.get("shell"):
+        raise ValueError(
+            "is a free shell with secrets, which a script can say in any other form; put what "
+            "needs them into a script of yours, and name that"
+        )
+    if both := found.keys() & env.keys():
+        raise ValueError(f"fills {min(both)} from env and from secrets; keep one")
+    return found
 
 
 def _check_names(spec: ToolSpec, found: Argv, others: list[Template]) -> None:
@@ -217,6 +233,7 @@ _KEYS: Mapping[str, Callable[[Any], Any]] = {
     "ats": fields.texts,
     "stdin": _stdin,
     "env": variables,
+    "secrets": secrets,
     "folder": fields.text(1_000),
     "readable": fields.texts,
     "writable": fields.texts,

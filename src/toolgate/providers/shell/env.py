@@ -22,6 +22,17 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 _FOR_ARGUMENTS = "ARG_"
 
 
+def secrets(given: object) -> dict[str, str]:
+    """Read `{NAME: SECRET}`, or `ValueError`."""
+    found = variables(given)
+    for name, text in found.items():
+        if not text.literal:
+            raise ValueError(f"names no secret for {name}; write its name in the settings")
+        if name in PLAIN:
+            raise ValueError(f"fills {name} from a secret, by which programs are found or run")
+    return {name: text.literal or "" for name, text in found.items()}
+
+
 def variables(given: object) -> dict[str, Template]:
     """Read `{NAME: TEXT}`, or `ValueError`."""
     if not isinstance(given, dict):

@@ -167,6 +167,9 @@ _TAR = _all(
 )
 _ASKED = Rule(code=_all("-c -e -f --command --execute --file --init-command"), listens=True)
 _OTHERS: dict[str, Rule] = {
+    # Interpreters, too; but more code may come behind the first.
+    **_rows("awk gawk mawk nawk", Rule(code=_all("-e -f -i -l --file --include --source"))),
+    "sed": Rule(code=_all("-e -f --expression --file")),
     **_rows("bsdtar gtar tar", Rule(code=_TAR)),
     **_rows("mariadb mysql psql", _ASKED),
     **_rows("pip pip2 pip3", _verbs(_rows("download install wheel config", _EVERY))),

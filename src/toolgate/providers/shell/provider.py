@@ -21,6 +21,7 @@ from toolgate.providers.shell.argv import check_text
 from toolgate.providers.shell.command import Command, command
 from toolgate.providers.shell.env import PLAIN
 from toolgate.providers.shell.places import Surroundings
+from toolgate.providers.shell.secret import Secrets, covered
 from toolgate.providers.shell.template import Absent, Template, Unfit, text_of
 from toolgate.sandbox.sandbox import Ended, Finished, Sandbox
 from toolgate.spec.document import NON_FINITE, has_non_finite
@@ -40,6 +41,7 @@ Choose = Callable[[], Awaitable[Chosen]]
 # Of what a failed command wrote, so much is told: its last words, which say why.
 _MOST_TOLD = 2_000
 _MOST_STDIN = 16 * 1024 * 1024
+_NO_SECRETS = Secrets()
 _WHY = {
     Ended.BY_SIGNAL: "was ended by a signal",
     Ended.OUT_OF_MEMORY: "used more memory than it may, and was ended",
@@ -51,8 +53,11 @@ _WHY = {
 class ShellProvider:
     """Runs one program a call. `choose` finds what keeps it in, and is asked once."""
 
-    def __init__(self, around: Surroundings, choose: Choose) -> None:
+    def __init__(
+        self, around: Surroundings, choose: Choose, secrets: Secrets = _NO_SECRETS
+    ) -> None:
         self._around = around
+        self._secrets = secrets
         self._choose = choose
         self._choosing = asyncio.Lock()
         self._sandbox: Chosen | None = None
@@ -70,7 +75,7 @@ class ShellProvider:
         kept = self._commands.get(spec.name)
         if kept is None or kept[0] is not spec:
             try:
-                self._commands[spec.name] = spec, command(spec, self._around)
+                self._commands[spec.name] = spec, self._read(spec)
             except ValueError as error:
                 reason = str(error)
                 return f"config{reason}" if reason.startswith(".") else f"config {reason}"
@@ -99,9 +104,10 @@ class ShellProvider:
         if left <= 0:
             raise out_of_time(call)
         seconds = min(left, found.policy.seconds or left)
-        policy = msgspec.structs.replace(found.policy, env=env, seconds=seconds)
+        held = self._secrets.variables(call.spec.name, found.secrets)
+        policy = msgspec.structs.replace(found.policy, env=env | held, seconds=seconds)
         finished = await sandbox.run(argv, policy, stdin=stdin, folder=found.folder)
-        return _result(call, found, finished)
+        return _result(call, found, covered(finished, held))
 
     def _granted(self, spec: ToolSpec) -> Command:
         """A call runs what it was granted, also when a reload has put another in its place."""
@@ -109,9 +115,14 @@ class ShellProvider:
         if kept is not None and kept[0] is spec:
             return kept[1]
         try:
-            return command(spec, self._around)
+            return self._read(spec)
         except ValueError as error:
             raise UnsupportedProvider(f"{spec.name!r} cannot run any more: {error}.") from None
+
+    def _read(self, spec: ToolSpec) -> Command:
+        found = command(spec, self._around)
+        self._secrets.variables(spec.name, found.secrets)
+        return found
 
 
 def _filled(found: Command, args: Mapping[str, Any]) -> tuple[list[str], bytes, dict[str, str]]:
