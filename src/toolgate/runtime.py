@@ -1,5 +1,6 @@
 """Runtime: discover, call and undo. Every door leads through here, and through nothing else."""
 
+import contextlib
 import copy
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import MappingProxyType
@@ -12,7 +13,7 @@ from toolgate.call import Caller, Grant, Output, Turn
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.plugins import NoPlugins, Plugins
 from toolgate.crash import crash_here
-from toolgate.errors import CallNotFound, InvalidRequest, PolicyUnavailable
+from toolgate.errors import CallNotFound, InvalidRequest, PolicyUnavailable, StoreError
 from toolgate.executor.aftercare.found import Finding
 from toolgate.executor.aftercare.probing import Probing
 from toolgate.executor.aftercare.recovery import Recover
@@ -419,7 +420,15 @@ class Runtime:
         turn: Turn | None = None,
     ) -> Explanation:
         """For an operator: every phase's verdict, and the smallest change that would allow it."""
-        return await self.gate.explain(caller, tool, args, turn)
+        found = await self.gate.explain(caller, tool, args, turn)
+        spec = self.catalog.current.get(found.tool)
+        if spec is None or self._usage is None:
+            return found
+        # While the store is away, what the gate says is worth as much.
+        with contextlib.suppress(StoreError):
+            spent = await self._usage.spent(caller.tenant, spec)
+            return msgspec.structs.replace(found, budgets=spent)
+        return found
 
     def rest(self) -> None:
         """Take over nothing, run nothing that is scheduled or queued: the end has begun.

@@ -142,3 +142,34 @@ def test_a_limit_is_taken_away_by_the_words_of_either_door(house: House, nothing
     assert put(house, "limits", **ACME, tool="echo", limit=nothing)["limit"] is None
     wrong = house.ask("admin", Asked("PUT", "budgets", {**ACME, "metric": "money", "most": "no"}))
     assert wrong.status == 400
+
+
+@pytest.mark.req("X9", "G6")
+def test_explain_tells_of_budgets_to_who_looks_after_the_tenant(house: House) -> None:
+    def budgets(who: str) -> Any:
+        path = "/v1/tools/timestamp/explain"
+        if who == "admin":
+            path += "?tenant=acme&agent=billing"
+        answer = house.server.ask("GET", path, key=house.keys[who].secret)
+        assert (answer.status, answer.body["allowed"]) == (200, True), answer.text
+        return answer.body["budgets"]
+
+    assert budgets("admin") == [], "what has no limit is not told"
+    put(house, "budgets", **ACME, metric="tool_calls", most=2)
+    put(house, "budgets", **ACME, metric="money", most=9)
+    assert call(house).status == 200
+    [line] = budgets("admin")
+    assert (line["metric"], line["used"], line["limit"]) == ("tool_calls", 1, 2)
+    assert budgets("agent") == []
+    assert [call(house).status for _ in range(2)] == [200, 429]
+    assert [line["used"] for line in budgets("admin")] == [2]
+
+
+@pytest.mark.req("X9", "V5")
+def test_explain_says_that_a_budget_is_used_up(run: Run) -> None:
+    run("limits", "budget", "tool_calls", "1", "--tenant", "demo")
+    assert "Of the budget of tool_calls, 0 of 1 are used in" in run("explain", "timestamp").stdout
+    assert run("call", "timestamp").exit_code == 0
+    told = run("explain", "timestamp")
+    assert (told.exit_code, "1 of 1 are used" in told.stdout) == (0, True)
+    assert "toolgate limits budget tool_calls N --tenant demo" in told.stdout

@@ -5,12 +5,14 @@ import asyncio
 import pytest
 
 from tests.undo.shop import FOREIGN, GROUP, ME, OTHER, Shop, paid, results, state_of
+from tests.undo.test_settling import told
 from toolgate import Caller
 from toolgate.errors import CallNotFound, InvalidRequest, StoreUnavailable
 from toolgate.executor.aftercare import recalled
 from toolgate.ledger.entry import Entry
-from toolgate.runtime import Runtime
+from toolgate.runtime import ADDED, Runtime
 from toolgate.tenancy.layer import Layer
+from toolgate.testing.ledger import MemoryLedger
 
 
 @pytest.mark.req("S4")
@@ -133,6 +135,23 @@ async def test_todays_permission_decides(house: Runtime, shop: Shop) -> None:
     theirs = await house.undo_for("acme", who="root", why="complaint", call_id=one)
     assert results(theirs) == [("pay", "refused")]
     await house.tenancy.set_tenant_tool("acme", "refund", enabled=None)
+    assert (await house.undo_for("acme", who="root", why="complaint", call_id=one)).ok
+    assert shop.effects == [("pay", 1), ("refund", "p1")]
+
+
+@pytest.mark.req("S4", "O2")
+async def test_an_operators_undo_that_is_refused_is_on_record(house: Runtime, shop: Shop) -> None:
+    """Also where the compensation is gone: then no decision tells of it."""
+    [one] = await paid(house, 1)
+    every = house.catalog.part(ADDED)
+    house.catalog.put(ADDED, [spec for spec in every if spec.name != "refund"])
+    assert results(await house.undo(caller=ME, call_id=one)) == [("pay", "refused")]
+    theirs = await house.undo_for("acme", who="root", why="complaint", call_id=one)
+    assert results(theirs) == [("pay", "refused")]
+    assert await told(house, "call.undo_refused") == [(one, "root", "complaint")]
+    if not isinstance(house.ledger, MemoryLedger):
+        assert (await house.trail.verify(tenant="acme")).holds
+    house.catalog.put(ADDED, every)
     assert (await house.undo_for("acme", who="root", why="complaint", call_id=one)).ok
     assert shop.effects == [("pay", 1), ("refund", "p1")]
 

@@ -83,6 +83,9 @@ class Catalog:
             crash_here("CP13")
             self._swap(parts)
             for label, problem in problems.items():
+                if getattr(asked[label], "unused", False) and not problem:
+                    self._health.pop(label, None)
+                    continue
                 self._health[label] = Health(
                     source=label,
                     tools=len(parts.get(label, ())),
@@ -108,7 +111,7 @@ class Catalog:
         return self._parts.get(name, ())
 
     def health(self) -> list[Health]:
-        """How every source did when it was last asked."""
+        """How every source did when it was last asked; one that nobody has used is left out."""
         return list(self._health.values())
 
     @staticmethod

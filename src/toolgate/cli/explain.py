@@ -23,6 +23,7 @@ from toolgate.cli.whom import (
     query_of,
 )
 from toolgate.gate.decision import Explanation
+from toolgate.ledger.budget import Spent
 
 app = typer.Typer(add_completion=False, help="Say why an agent may, or may not, call a tool.")
 
@@ -75,6 +76,14 @@ def explain(
         raise typer.Exit(1)
 
 
+def _budget(one: Spent, tenant: str) -> str:
+    told = f"Of the budget of {one.metric}, {one.used:,} of {one.limit:,} are used in {one.month}"
+    if not one.is_full:
+        return f"{told}."
+    more = f"toolgate limits budget {one.metric} N --tenant {tenant}"
+    return f"{told}: a call is refused until the next month, or until there is more: {more}"
+
+
 def _tell(found: Explanation, caller: Caller) -> None:
     may = f"may call {found.tool}" if found.allowed else f"may not call {found.tool}"
     may += ", and a person must approve each call" if found.needs_a_person else ""
@@ -96,3 +105,5 @@ def _tell(found: Explanation, caller: Caller) -> None:
         show.line(f"{to}, all of these:")
         for remedy in found.remedies:
             show.line(f"  {remedy}")
+    for one in found.budgets:
+        show.line(_budget(one, caller.tenant))

@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 
 from toolgate.call import Action
+from toolgate.ledger.budget import Spent
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +23,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """Every phase's verdict on one tool for one caller; for operators, not for callers.
 
     `observed`: the policy refuses, but only observes, so that the call passes. `needs_a_person`:
-    each call waits for somebody's approval.
+    each call waits for somebody's approval. `budgets`: what the tenant has left is no part of the
+    decision, and refuses a call all the same where nothing is.
     """
 
     tool: str
@@ -31,6 +33,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     observed: bool = False
     needs_a_person: bool = False
     verdicts: tuple[Verdict, ...]
+    budgets: tuple[Spent, ...] = ()
 
     @property
     def deciding(self) -> Verdict:

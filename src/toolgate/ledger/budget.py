@@ -82,6 +82,20 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
     held: int
 
 
+class Spent(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a month's budget is used, as a person writes it."""
+
+    metric: str
+    month: str
+    used: int | float
+    limit: int | float
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a call that costs anything of it is refused."""
+        return self.used >= self.limit
+
+
 class Used(msgspec.Struct, frozen=True, kw_only=True):
     """What is used of a metric, and what is held for calls that run or are about to."""
 

@@ -104,8 +104,17 @@ class Unavailable(Page, kw_only=True):
     unavailable: list[Lacked]
 
 
+class Spent(Shape, kw_only=True):
+    """How much of a month's budget a tenant has used."""
+
+    metric: str
+    month: str
+    used: int | float
+    limit: int | float
+
+
 class Explanation(Shape, kw_only=True):
-    """Every phase's verdict on one tool for one caller."""
+    """Every phase's verdict on one tool for one caller; to operators, also what it may cost."""
 
     tool: str
     action: Action
@@ -113,6 +122,7 @@ class Explanation(Shape, kw_only=True):
     observed: bool
     needs_a_person: bool
     verdicts: list[Verdict]
+    budgets: list[Spent]
     remedies: list[str]
 
 

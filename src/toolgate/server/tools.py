@@ -146,6 +146,9 @@ async def explain_tool(request: Request) -> dict[str, Any]:
         args=given,
         turn=Turn(group=group) if group else None,
     )
+    if not request.is_admin:
+        # What a tenant has used is for those who look after it.
+        found = msgspec.structs.replace(found, budgets=())
     return msgspec.to_builtins(found) | {"remedies": found.remedies}
 
 

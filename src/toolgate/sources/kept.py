@@ -24,6 +24,11 @@ class KeptFiles:
     # What is in files on this machine, or built in, comes first where names clash.
     required = False
 
+    @property
+    def unused(self) -> bool:
+        """Whether nothing is kept: then there is nothing to tell of it either."""
+        return not self._read
+
     def __init__(self, files: _Files) -> None:
         self._files = files
         self._read: dict[str, tuple[str, list[ToolSpec]]] = {}
@@ -34,7 +39,7 @@ class KeptFiles:
             files = await self._files()
         except StoreError as error:
             raise SourceUnavailable(error.message) from None
-        return await asyncio.to_thread(self._load, files) if files else ()
+        return await asyncio.to_thread(self._load, files)
 
     def _load(self, files: Mapping[str, str]) -> list[ToolSpec]:
         problems: list[object] = []

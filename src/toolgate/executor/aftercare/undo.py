@@ -52,6 +52,7 @@ _PATIENCE = 1.0
 _STORE_SECONDS = 5.0
 T = TypeVar("T")
 _DONE = frozenset({State.SUCCEEDED, State.COMPENSATION_FAILED, State.COMPENSATING})
+_REFUSED = "call.undo_refused"
 _NEVER = "It never happened: there is nothing to take back."
 
 
@@ -206,6 +207,10 @@ class Undo:
                 caller = recalled.caller_of(entry)
             await self._decide(caller, plan.tool, plan.args, recalled.turn_of(entry))
         except CallRefused as error:
+            if by.who:
+                # Of a tool that is gone there is no decision that would tell of it.
+                told = {"compensation": plan.tool, "code": error.code}
+                await self._ledger.note(entry, _REFUSED, told, who=by.who, why=by.why)
             return _item(entry, "refused", error.message)
         begun = await self._ledger.undo(entry, who=by.who, why=by.why)
         if begun.action is Action.COMPENSATE:

@@ -9,8 +9,9 @@ from toolgate import clock
 from toolgate.errors import InvalidRequest, StoreError, StoreUnavailable
 from toolgate.executor.limits.budget import most_of
 from toolgate.executor.limits.purses import Purses
-from toolgate.ledger.budget import FULL, Budgets, Used, period_of
+from toolgate.ledger.budget import FULL, Budgets, Spent, Used, period_of
 from toolgate.spec.cost import CALLS, plain
+from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.world import World
 
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])\Z")
@@ -59,6 +60,15 @@ class Usage:
             self._line(world, name, metric, month, found.get((name, metric), _NOTHING))
             for name, metric in sorted(listed)
         ]
+
+    async def spent(self, tenant: str, spec: ToolSpec) -> tuple[Spent, ...]:
+        """How much is used of the budgets that a call of this tool costs something of."""
+        metrics = {CALLS, *spec.costs}
+        return tuple(
+            Spent(metric=line.metric, month=line.month, used=line.used, limit=line.limit)
+            for line in await self.lines(tenant=tenant)
+            if line.metric in metrics and line.limit is not None
+        )
 
     def _line(self, world: World, name: str, metric: str, month: str, used: Used) -> Line:
         part = world.tenant(name)
