@@ -22,6 +22,12 @@ TEXT = {"type": "text", "text": "hi"}
 IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 FUTURE = {"type": "hologram", "depth": 3, "_meta": {"page": 1}}
 HELD = {"type": "resource", "resource": {"uri": "book://1", "text": "one"}}
+COUNTED: Json = {
+    "type": "object",
+    "properties": {"rows": {"$ref": "#rows"}},
+    "required": ["rows"],
+    "$defs": {"rows": {"$anchor": "rows", "type": "array"}},
+}
 SERVER = McpServer(url="http://127.0.0.1:9/mcp")
 SECRET = "s3cret-of-mine"  # noqa: S105  of nobody
 # What is between a server and us; all else of `_meta` is its word.
@@ -51,6 +57,7 @@ async def behind(tmp_path: Path) -> AsyncGenerator[Behind]:
             "reads": {"effect": "pure"},
             "repeats": {"effect": "idempotent"},
             "knows": {"effect": "pure", "input_schema": secret},
+            "counts": {"effect": "idempotent", "output_schema": COUNTED, "output_limit": 1_000},
         }
         specs = [
             read_tool(
@@ -168,3 +175,20 @@ async def test_too_much_of_it_is_left_out(behind: Behind) -> None:
     large = IMAGE | {"data": "aGk=" * 30_000}
     got = await behind.answered({"content": [TEXT, large], "isError": True})
     assert got["content"] == [{"type": "text", "text": "tool_error: hi"}]
+
+
+async def test_what_a_server_says_of_its_results_is_listed_as_it_is(behind: Behind) -> None:
+    """A result that was kept aside for its size fits no such schema; that it ran is said."""
+    [listed] = [
+        one
+        for one in (await behind.house.post("tools/list", {}))[1]["result"]["tools"]
+        if one["name"] == "counts"
+    ]
+    assert listed["outputSchema"] == COUNTED
+    small, large = {"rows": [1]}, {"rows": list(range(1_000))}
+    answer = await behind.answered({"content": [], "structuredContent": small}, "counts")
+    assert (answer["isError"], answer["structuredContent"]) == (False, small)
+    answer = await behind.answered({"content": [], "structuredContent": large}, "counts")
+    assert (answer["isError"], "structuredContent" in answer) == (True, False)
+    assert answer["_meta"]["toolgate/status"] == "success"
+    assert "do not call the tool again" in answer["content"][-1]["text"]

@@ -6,13 +6,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import orjson
 import pytest
 
 from tests.providers.http_tools import VALUE, secrets
 from tests.providers.service import Answer, Seen, Service, answer, service
 from tests.upstreams.bare import address
-from toolgate.call import Call, Failure, Output
+from toolgate.call import Failure, Output
 from toolgate.executor.provider import Provider
 from toolgate.executor.queued import Answers
 from toolgate.net.client import HttpClient
@@ -20,6 +19,7 @@ from toolgate.net.guard import Guard
 from toolgate.providers.http.provider import HttpProvider
 from toolgate.providers.mcp import McpProvider
 from toolgate.providers.queue import QueueProvider
+from toolgate.queue.message import Request
 from toolgate.settings.outward import HttpTools, McpServer
 from toolgate.testing.provider import ProviderSuite, Sample
 from toolgate.upstreams.member import Member
@@ -172,18 +172,17 @@ class FarSide:
     async def listens(self) -> bool:
         return self.is_there
 
-    async def hand_over(self, topic: str, call: Call, message: bytes, to: str) -> bool:
-        asked = orjson.loads(message)
-        said = asked["args"]["text"]
+    async def hand_over(self, topic: str, request: Request, to: str) -> bool:
+        said = request.args["text"]
         loop = asyncio.get_running_loop()
         if topic == "fail":
             failed = Output(
                 status="error", error=Failure(code="execution_failed", message="It broke.")
             )
-            loop.call_soon(self._answers.give, asked["id"], failed)
+            loop.call_soon(self._answers.give, request.id, failed)
         elif topic == "say":
             done = Output(status="success", data={"said": said})
-            loop.call_soon(self._answers.give, asked["id"], done)
+            loop.call_soon(self._answers.give, request.id, done)
         return True
 
     def forget(self, call_id: str, *, answered: bool) -> None:

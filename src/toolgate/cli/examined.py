@@ -35,6 +35,8 @@ async def _asked(server: Server) -> list[Finding]:
     except PermissionDenied:
         says = "opens the server, and is no admin's: its parts are not told to it"
         return [*found, Finding("key", True, says)]
+    if "ground" not in told:
+        return [*found, Finding("server", False, "is of an older version: upgrade it first")]
     middle = (before + clock.unix_ns()) / 2
     plugins, servers = await server.get("plugins"), await server.get("servers")
     ground = msgspec.convert(told["ground"], Ground)

@@ -12,7 +12,7 @@ from toolgate.protocol import BLOCKS
 from toolgate.server.mcp import revision
 from toolgate.server.mcp.blocks import blocks
 from toolgate.server.mcp.label import UNTRUSTED, disclaimed
-from toolgate.server.mcp.promised import held, is_aside
+from toolgate.server.mcp.promised import RETOLD, held, is_aside
 from toolgate.server.mcp.rpc import Id
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
@@ -168,6 +168,11 @@ def _held(spec: ToolSpec, result: dict[str, Any], output: Output, meta: dict[str
         return
     if is_aside(structured):
         result["content"] = [*result["content"], _said(_ASIDE)]
+        if spec.provider in RETOLD:
+            # Its own server's schema knows no references, and a client that checks would raise.
+            result.pop("structuredContent", None)
+            result["isError"] = True
+            meta[ERROR] = {"code": InvalidOutput.code, "retryable": False}
         return
     log.warning(
         "the result of call %s does not fit the output_schema of %s", output.call_id, spec.name

@@ -1,7 +1,8 @@
 """What a list says of a tool's results: its own schema, and what may come in a result's place.
 
 A client holds each result against what was listed. One that was too large is answered by its head
-and a reference, whatever its tool says of it, so the list tells of that form too.
+and a reference, whatever its tool says of it, so the list tells of that form too; but not in the
+words of another server.
 """
 
 from collections.abc import Callable
@@ -36,6 +37,8 @@ _SAMPLES = (
 # What parts of a schema refer to; it stays at the root, where they look for it.
 _SHARED = ("$schema", "$defs", "definitions")
 _FOUND = ("#/$defs/", "#/definitions/")
+# What another server says of its results is passed on untouched.
+RETOLD: Final = frozenset({"mcp"})
 # With these a part may mean something else at another place.
 _ROOTED = (b'"$id"', b'"$anchor"', b'"$dynamicRef"', b'"$recursiveRef"')
 
@@ -55,7 +58,7 @@ def listed(spec: ToolSpec, *, modern: bool) -> Value | None:
     # A text is shown as it is: to send it twice would tell nobody more.
     if kind == "string" or (kind != "object" and not modern):
         return None
-    if all(map(schema.is_valid, _SAMPLES)):
+    if spec.provider in RETOLD or all(map(schema.is_valid, _SAMPLES)):
         return found
     return _widened(schema.raw, found, is_object=kind == "object")
 
