@@ -2,16 +2,15 @@
 
 import contextlib
 import copy
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 import msgspec
 
 from toolgate.asked import PLAINLY, Asked, Line
 from toolgate.call import Caller, Grant, Output, Turn
 from toolgate.catalog.catalog import Catalog
-from toolgate.catalog.plugins import NoPlugins, Plugins
 from toolgate.crash import crash_here
 from toolgate.errors import CallNotFound, InvalidRequest, PolicyUnavailable, StoreError
 from toolgate.executor.aftercare.found import Finding
@@ -23,7 +22,6 @@ from toolgate.executor.aftercare.undo import Asker, Undo
 from toolgate.executor.bare import bare, untold
 from toolgate.executor.deliveries import Deliveries
 from toolgate.executor.executor import Executor
-from toolgate.executor.limits.usage import Usage
 from toolgate.executor.people.bus import Subscription
 from toolgate.executor.people.people import People
 from toolgate.executor.recording.claim import check_key, check_wait
@@ -35,22 +33,18 @@ from toolgate.executor.trace.trace import traced
 from toolgate.executor.trace.watch import Watch
 from toolgate.gate.decision import Decisions, Explanation, Forgetful
 from toolgate.gate.gate import Gate
-from toolgate.gate.replay import Replayed
-from toolgate.ground import Ground, unknown
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal, Outdated
 from toolgate.ledger.ledger import Ledger
-from toolgate.queue.queue import Queues
+from toolgate.offices import Given, Offices
 from toolgate.settings.execution import Features
 from toolgate.shelf import Shelf
 from toolgate.sight import Inside
 from toolgate.spec.effect import Effect
 from toolgate.spec.function import Binding
 from toolgate.spec.tool import ToolSpec
-from toolgate.tenancy.audit import Trail
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.toolbox import Toolbox
-from toolgate.upstreams.review import Review
 from toolgate.upstreams.upstream import Upstream
 
 ADDED = "python"
@@ -66,7 +60,7 @@ class Functions(Protocol):
     def bind(self, binding: Binding) -> None: ...
 
 
-class Runtime:
+class Runtime(Offices):
     """The house, put together. The rooms are there for operators; callers need the verbs."""
 
     def __init__(  # noqa: PLR0913  every room, once, by its name
@@ -86,31 +80,18 @@ class Runtime:
         decisions: Decisions | None = None,
         watch: Watch | None = None,
         features: Features | None = None,
-        usage: Usage | None = None,
         secret: bytes = b"",
         shelf: Shelf | None = None,
         upstreams: Mapping[str, Upstream] = _NO_UPSTREAMS,
-        servers: Review | None = None,
-        plugins: Plugins | None = None,
-        queue: Queues | None = None,
-        ground: Callable[[], Awaitable[Ground]] = unknown,
-        trail: Trail | None = None,
-        replayed: Replayed | None = None,
-        held: Callable[[], str] = str,
+        **offices: Unpack[Given],
     ) -> None:
         """`secret`: what the doors sign by, the same on every node. `shelf`: where they leave word
         for other nodes. `upstreams`: the MCP servers whose resources and prompts they pass on.
-        `held`: why nothing is begun on this store; empty where it is.
         """
-        self.held = held
+        super().__init__(**offices)
         self.secret = secret
         self.shelf = shelf
-        # For operators who are elsewhere.
-        self.ground = ground
         self.upstreams = upstreams
-        self._servers = servers
-        # For operators, and for who changes them while the house is open.
-        self.plugins: Plugins = plugins or NoPlugins()
         self.catalog = catalog
         self.tenancy = tenancy
         self.gate = gate
@@ -123,7 +104,6 @@ class Runtime:
         self._do = traced(self._perform, self.watch.spans)
         if not self.features.side_effect_tracking:
             self._do = untold(self._do)
-        self._usage = usage
         self._executor = executor
         # Takes secrets out of what a door keeps.
         self.redactor = executor.redactor
@@ -142,9 +122,7 @@ class Runtime:
         self.deliveries = Deliveries(
             self._do, self._spec_of, journal, self.watch.spans, executor.redactor
         )
-        self._queues = queue
-        self._trail = trail
-        self._replayed = replayed
+        queue = offices.get("queue")
         self.find = Finding(journal, queue, self._spec_of).find
         # How many calls may be asked for at once.
         self.most_calls = most_calls
@@ -164,41 +142,6 @@ class Runtime:
         )
         # What is begun here although nobody asks for it now: each is told when that has to stop.
         self.errands: list[Rest] = [self.recovery.rest]
-
-    @property
-    def queue(self) -> Queues:
-        """Calls that wait for a worker, and those that none could run."""
-        if self._queues is None:
-            raise InvalidRequest("Nothing is queued here: this house was put together without.")
-        return self._queues
-
-    @property
-    def trail(self) -> Trail:
-        """The audit, to be proven and handed out."""
-        if self._trail is None:
-            raise InvalidRequest("Nothing is audited here: this house was put together without.")
-        return self._trail
-
-    @property
-    def replayed(self) -> Replayed:
-        """Recorded decisions, asked again of another policy."""
-        if self._replayed is None:
-            raise InvalidRequest("Nothing is replayed here: this house was put together without.")
-        return self._replayed
-
-    @property
-    def servers(self) -> Review:
-        """The MCP servers, for operators."""
-        if self._servers is None:
-            raise InvalidRequest("No servers are kept here: this house was put together without.")
-        return self._servers
-
-    @property
-    def usage(self) -> Usage:
-        """What tenants have used of their budgets."""
-        if self._usage is None:
-            raise InvalidRequest("Nothing is counted here: this house was put together without.")
-        return self._usage
 
     def add(self, *functions: Callable[..., Any], **fields: Any) -> tuple[ToolSpec, ...]:
         """Register Python functions as tools; fields given here win over their decorators."""
