@@ -84,7 +84,7 @@ def test_settings_cannot_be_changed() -> None:
             "[store]\nzzz = 1",
             (
                 "LINE 2: store.zzz is not a setting; known here: url, connections, migrate_url, "
-                "row_security"
+                "witness, row_security"
             ),
         ),
         (

@@ -120,6 +120,9 @@ def test_there_are_exactly_these_commands() -> None:
         "queue retry",
         "queue discard",
         "explain",
+        "store",
+        "store show",
+        "store accept",
         "migrate",
         "doctor",
     ]

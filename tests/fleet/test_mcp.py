@@ -137,6 +137,15 @@ async def test_a_change_made_at_one_node_is_told_to_listeners_at_all(served: Ser
             if not enabled:
                 await asyncio.gather(*listening)
     assert heard.count("notifications/tools/list_changed") == NODES
+    async with line() as http:
+        client = Modern(served, http)
+
+        async def is_back() -> bool:
+            lists = [await client.result("tools/list") for _ in range(NODES)]
+            return all("look" in {tool["name"] for tool in one["tools"]} for one in lists)
+
+        # For whoever comes next.
+        await eventually(is_back)
 
 
 async def test_a_session_goes_on_at_every_node_and_ends_at_all(served: Served) -> None:

@@ -54,7 +54,8 @@ ALLOWED = {
     "store/notices.py": "the same",
     "store/channel.py": "the same",
     "brokers/arrivals.py": "Kafka, that the settings name",
-    "brokers/knock.py": "the same",
+    "brokers/backlog.py": "the name of a partition",
+    "brokers/knock.py": "the same as arrivals",
     "brokers/line.py": "the same",
     "brokers/reader.py": "the same",
     "brokers/results.py": "the same",
@@ -63,6 +64,7 @@ ALLOWED = {
     "providers/composio/failures.py": "the errors of the SDK",
     "sandbox/probing.py": "a listener of its own on this machine, to try the sandbox with",
     "sandbox/probe.py": "runs inside of the sandbox, and is to fail",
+    "testing/working.py": "runs inside of a worker that is kept in, and is to fail",
 }
 
 

@@ -17,7 +17,7 @@ from toolgate import Toolgate, tool
 from toolgate.errors import StoreUnavailable
 from toolgate.settings.settings import Settings
 
-pytestmark = [pytest.mark.req("S2", "D1"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.req("S2", "D1"), pytest.mark.timeout(300)]
 WRITERS = 8
 CALLS = 60
 done: Counter[str] = Counter()
@@ -72,7 +72,7 @@ async def test_among_eight_writers_each_call_is_done_once_or_refused_without_an_
 
             # One of them keeps it: nothing can be put on record, and so nothing happens.
             (tmp_path / "shut").touch()
-            await until((tmp_path / "locked").exists)
+            await until((tmp_path / "locked").exists, seconds=90)
             before = done.copy()
             assert await paid(gate, "shut") == "store_unavailable"
             assert done == before

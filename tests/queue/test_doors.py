@@ -206,6 +206,7 @@ async def test_a_call_that_is_given_up_is_told_as_before_and_never_runs(tmp_path
         assert record.details["call_id"] == call_id
 
 
+@pytest.mark.timeout(180)
 def test_the_command_line_gives_up_what_is_dead_here_and_on_a_server(
     tmp_path: Path, house: Busy
 ) -> None:

@@ -19,12 +19,14 @@ class SlowBodyError(Exception):
 
 
 async def read_object(
-    receive: Receive, *, or_nothing: bool = False, most: int = MAX_BYTES
+    receive: Receive, *, or_nothing: bool = False, most: int = 0
 ) -> dict[str, Any]:
     """The JSON object that was sent, or `InvalidRequest`; `SlowBodyError` if it takes too long.
 
-    `or_nothing`: an empty body is an object without fields. `most`: so many bytes are read.
+    `or_nothing`: an empty body is an object without fields. `most`: so many bytes are read; 0: as
+    many as a request usually may have.
     """
+    most = most or MAX_BYTES
     work = _read(receive, most)
     # Nearly every body is there by now: a timer would cost more than to read it.
     try:
@@ -40,8 +42,9 @@ async def read_object(
     return {} if or_nothing and not body else object_of(body, most)
 
 
-def object_of(body: bytes, most: int = MAX_BYTES) -> dict[str, Any]:
+def object_of(body: bytes, most: int = 0) -> dict[str, Any]:
     """The JSON object in a body, or `InvalidRequest`."""
+    most = most or MAX_BYTES
     if len(body) > most:
         raise InvalidRequest(f"The body has more than {most:,} bytes; send less.")
     try:

@@ -7,7 +7,7 @@ from toolgate.call import Caller
 from toolgate.errors import InvalidRequest
 from toolgate.runtime import Runtime
 from toolgate.server.auth import stands
-from toolgate.server.body import MAX_BYTES, Receive, read_object
+from toolgate.server.body import Receive, read_object
 from toolgate.server.rights import Right, may
 from toolgate.tenancy.keys import Key, not_valid
 from toolgate.tenancy.names import nearest
@@ -37,7 +37,7 @@ class Request(NamedTuple):
     again: Callable[[], Awaitable[Key]] | None = None
     path: str = ""
 
-    async def body(self, *, or_nothing: bool = False, most: int = MAX_BYTES) -> dict[str, Any]:
+    async def body(self, *, or_nothing: bool = False, most: int = 0) -> dict[str, Any]:
         """The JSON object that was sent; with `or_nothing`, an empty body has no fields."""
         return await read_object(self.receive, or_nothing=or_nothing, most=most)
 
