@@ -109,6 +109,9 @@ class Runtime(Offices):
         self.redactor = executor.redactor
         self._functions = functions
         self.ledger = ledger
+        queue = offices.get("queue")
+        finding = Finding(ledger, journal, queue, self._spec_of)
+        self.find = finding.find
         probing = Probing(self._do, self._spec_of, executor.redactor)
         self._undo = Undo(
             ledger,
@@ -117,13 +120,12 @@ class Runtime(Offices):
             decide=gate.decide,
             spec_of=self._spec_of,
             probing=probing,
+            find=finding.effect,
         )
-        self.settling = Settling(ledger, self._do)
+        self.settling = Settling(ledger, self._do, finding.effect)
         self.deliveries = Deliveries(
             self._do, self._spec_of, journal, self.watch.spans, executor.redactor
         )
-        queue = offices.get("queue")
-        self.find = Finding(journal, queue, self._spec_of).find
         # How many calls may be asked for at once.
         self.most_calls = most_calls
         self._several = Several(

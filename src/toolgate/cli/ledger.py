@@ -126,8 +126,7 @@ def show_(
 
     async def work(gate: Toolgate) -> dict[str, Any]:
         call = await gate.find(tenant, call_id)
-        since_ns = 0 if call.entry is None else call.entry.started_ns
-        linked = await gate.ledger.search(Which(tenant=tenant, of=call_id, since_ns=since_ns))
+        linked = await gate.ledger.search(call.linked(tenant, call_id))
         return call.shown() | {"linked": [shown.summary(one) for one in linked]}
 
     async def far(server: Server) -> dict[str, Any]:
@@ -143,6 +142,8 @@ def show_(
     for name in ("args", "output", "undo", "error", "queue"):
         if row.get(name) is not None:
             show.field(name, orjson.dumps(row[name]).decode())
+    if "answered_by" in row:
+        show.line(f"answered by {row['answered_by']}, which ran for both")
     for one in row["linked"]:
         how = "taken back by" if one.get("undo_of") else "run again as"
         show.line(f"{how} {one['call_id']} ({one['state']})")

@@ -216,7 +216,7 @@ class InQueue(Shape, kw_only=True):
 
 
 class WholeCall(Call, kw_only=True):
-    """All that is on record of a call."""
+    """All that is on record of a call. `answered_by`: the one that ran for this one, too."""
 
     tenant: str
     persona: str
@@ -228,6 +228,7 @@ class WholeCall(Call, kw_only=True):
     output: Any
     undo: dict[str, Any] | Unset = UNSET
     queue: InQueue | Unset = UNSET
+    answered_by: str | Unset = UNSET
 
 
 class Calls(Page, kw_only=True):

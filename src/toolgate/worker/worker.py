@@ -143,7 +143,7 @@ class Worker:
 
     def has(self, call_id: str) -> bool:
         """Whether it runs here."""
-        return call_id in self._running.values()
+        return any(taken.call_id == call_id for taken in self._running.values())
 
     async def drain(self, patience: float, cut: Cut) -> int:
         """Nothing new; what runs gets so many seconds. What is not over then is `cut` off: how many

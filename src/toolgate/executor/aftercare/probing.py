@@ -1,6 +1,6 @@
 """Asking whether a call happened whose end nobody saw: by the pure tool that can tell."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -22,6 +22,8 @@ from toolgate.spec.secret import without_secrets
 from toolgate.spec.tool import Probe, ToolSpec
 
 SpecOf = Callable[[str], ToolSpec | None]
+# The side effect on record, by its tenant and an id.
+Find = Callable[[str, str], Awaitable[Entry | None]]
 _NOWHERE = object()
 
 

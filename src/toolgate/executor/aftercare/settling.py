@@ -4,7 +4,7 @@ from toolgate.asked import Asked
 from toolgate.call import Output
 from toolgate.errors import CallNotFound, InvalidRequest
 from toolgate.executor.aftercare import recalled
-from toolgate.executor.aftercare.probing import Perform
+from toolgate.executor.aftercare.probing import Find, Perform
 from toolgate.executor.recording.claim import again_key
 from toolgate.executor.recording.entries import downstream_key
 from toolgate.executor.recording.replay import in_progress
@@ -25,8 +25,9 @@ _MOST_ATTEMPTS = 1_000
 class Settling:
     """Every word is on record under a name, with a reason."""
 
-    def __init__(self, ledger: Ledger, perform: Perform) -> None:
+    def __init__(self, ledger: Ledger, perform: Perform, find: Find) -> None:
         self._ledger = ledger
+        self._find = find
         self._perform = perform
 
     async def settle(
@@ -77,7 +78,7 @@ class Settling:
             caller=recalled.same_caller(entry),
             # Outside its turn, in which it would be the same call.
             turn=None,
-            asked=Asked(kind=asked.kind, planned=asked.planned, again_of=call_id, key=key),
+            asked=Asked(kind=asked.kind, planned=asked.planned, again_of=entry.call_id, key=key),
         )
 
     async def _attempt(self, entry: Entry, who: str, why: str) -> str:
@@ -92,7 +93,7 @@ class Settling:
         return again_key(downstream_key(entry), f"{failed} {reason}")
 
     async def _found(self, tenant: str, call_id: str) -> Entry:
-        entry = await self._ledger.find(tenant, call_id)
+        entry = await self._find(tenant, call_id)
         if entry is None:
             raise CallNotFound(call_id)
         return entry

@@ -15,6 +15,8 @@ NO_SUCH_DEAD = (
     "it anew, and `toolgate queue discard` takes it off the list."
 )
 NOT_DEAD = "`toolgate queue dead` lists those that are, each with its tenant."
+# By its answer alone: what a worker elsewhere read is on record a moment later.
+_STATES = {"success": State.SUCCEEDED, "unknown": State.UNKNOWN}
 
 
 def summary(entry: Entry) -> dict[str, Any]:
@@ -63,9 +65,12 @@ def whole(entry: Entry) -> dict[str, Any]:
 def queued(kept: Kept, entry: Entry | None, effect: Effect) -> dict[str, Any]:
     """A call that was queued: how it stands there, and what is on record of it elsewhere.
 
-    `effect` is its tool's, for one that no worker has begun.
+    `effect` is its tool's, for one that no worker has begun. One that another call answered for
+    stands as that one does.
     """
-    told = _unbegun(kept, effect) if entry is None else whole(entry)
+    told = _unrecorded(kept, effect) if entry is None else whole(entry)
+    if entry is not None and entry.call_id != kept.call_id:
+        told |= {"call_id": kept.call_id, "answered_by": entry.call_id}
     if kept.stage is not Stage.DONE:
         told["state"] = (State.FAILED if kept.stage is Stage.DEAD else State.RECEIVED).value
     if kept.output:
@@ -106,12 +111,13 @@ def dead(kept: Kept) -> dict[str, Any]:
     }
 
 
-def _unbegun(kept: Kept, effect: Effect) -> dict[str, Any]:
+def _unrecorded(kept: Kept, effect: Effect) -> dict[str, Any]:
+    output: dict[str, Any] = _json(kept.output) or {}
     told: dict[str, Any] = {
         "call_id": kept.call_id,
         "tool": kept.tool,
         "effect": effect.value,
-        "state": State.FAILED.value,
+        "state": _STATES.get(output.get("status", ""), State.FAILED).value,
         "agent": kept.agent,
         "user": kept.user,
         "started_ns": kept.queued_ns,
@@ -126,7 +132,6 @@ def _unbegun(kept: Kept, effect: Effect) -> dict[str, Any]:
         "args": None,
         "output": None,
     }
-    output: dict[str, Any] = _json(kept.output) or {}
     failure = output.get("error")
     if failure:
         told["error"] = {"code": failure["code"], "message": failure["message"]}

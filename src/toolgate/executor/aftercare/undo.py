@@ -28,7 +28,7 @@ from toolgate.errors import (
     Unauthenticated,
 )
 from toolgate.executor.aftercare import recalled
-from toolgate.executor.aftercare.probing import Perform, Probing, SpecOf
+from toolgate.executor.aftercare.probing import Find, Perform, Probing, SpecOf
 from toolgate.executor.aftercare.report import Item, Report, Result
 from toolgate.executor.recording.entries import plan_of
 from toolgate.executor.recording.late import Late
@@ -97,6 +97,7 @@ class Undo:
         decide: Decide,
         spec_of: SpecOf,
         probing: Probing,
+        find: Find,
     ) -> None:
         self._ledger = ledger
         self._journal = journal
@@ -104,11 +105,12 @@ class Undo:
         self._decide = decide
         self._spec_of = spec_of
         self._probing = probing
+        self._find = find
         self._late = Late()
 
     async def single(self, caller: Caller, call_id: str, by: Asker = ITSELF) -> Report:
         """One call; `CallNotFound` where the caller has none of this id."""
-        entry = await _in_time(self._ledger.find(caller.tenant, call_id))
+        entry = await _in_time(self._find(caller.tenant, call_id))
         if entry is None or not (by.who or recalled.is_of(entry, caller)):
             raise CallNotFound(call_id)
         return await self._taken_back([entry], caller, by)

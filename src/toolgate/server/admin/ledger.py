@@ -57,8 +57,7 @@ async def show_call(desk: Desk, _: OfTenant) -> Any:
     """`GET calls/{id}?tenant=`, with the calls that ran it again or took it back."""
     tenant, [call_id] = desk.need_tenant(), desk.names
     call = await desk.gate.find(tenant, call_id)
-    since_ns = 0 if call.entry is None else call.entry.started_ns
-    linked = await desk.gate.ledger.search(Which(tenant=tenant, of=call_id, since_ns=since_ns))
+    linked = await desk.gate.ledger.search(call.linked(tenant, call_id))
     return call.shown() | {"linked": [shown.summary(one) for one in linked]}
 
 
