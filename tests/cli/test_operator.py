@@ -132,6 +132,8 @@ def test_explain_says_that_a_person_must_approve(run: Run, tmp_path: Path) -> No
     assert told.stdout.startswith(said)
     assert as_json(run("explain", "careful", "--json"))["needs_a_person"] is True
     assert as_json(run("explain", "echo", "--json"))["needs_a_person"] is False
+    run("tools", "disable", "careful")
+    assert "may not call careful: " in run("explain", "careful").stdout, "nobody is asked then"
 
 
 @pytest.mark.req("C1")
