@@ -20,6 +20,7 @@ import pytest
 from tests.servers.fixtures import needed
 from tests.surroundings import around
 from toolgate import configuration
+from toolgate.bootstrap import read_tool_file
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -151,6 +152,17 @@ def test_a_page_shows_no_code_that_is_not_a_file(page: Path) -> None:
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), f"{target} is not there"
+
+
+def test_a_tool_file_that_the_queue_page_shows_can_be_saved_as_it_stands(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "queue-calls.md").read_text("utf-8")
+    shown = re.findall(r"```text\n(tools:\n.*?)```", page, re.DOTALL)
+    found: list[str] = []
+    for number, text in enumerate(shown):
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(text, "utf-8")
+        found += [spec.name for spec in read_tool_file(file, file.name)]
+    assert found == ["send_invoice", "crm_add_note"]
 
 
 def test_the_tests_that_the_failure_table_names_are_there() -> None:

@@ -52,6 +52,7 @@ def builtin(
             root=settings.root,
             client=client,
             sandbox=kinds.sandbox,
+            require_sandbox=kinds.require_sandbox,
             workers=workers,
             shelf=kept.shelf,
             outputs=kept.outputs,

@@ -68,6 +68,13 @@ class Kinds:
             guard=Guard(self._settings.net.allow),
         )
 
+    def require_sandbox(self) -> None:
+        """Refuse where it is known without a try that none holds: nobody is asked in vain."""
+        from toolgate.sandbox.choosing import NoSandbox, known_refusal  # noqa: PLC0415  as above
+
+        if why := known_refusal(self._settings.sandbox):
+            raise NoSandbox(why)
+
     async def ground(self) -> Ground:
         """What the house stands on. A sandbox is tried once, by whoever asks first."""
         found = await self.sandbox()

@@ -8,6 +8,7 @@ import pytest
 from tests.audit.conftest import write_some
 from tests.audit.test_chain import tamper
 from tests.audit.test_whole import verified_elsewhere
+from toolgate.errors import InvalidRequest
 from toolgate.store.database import Database
 from toolgate.store.seals import Sealer
 from toolgate.store.trail import TableTrail
@@ -54,6 +55,16 @@ async def test_a_mark_says_where_and_never_whose(sealed: Database) -> None:
         assert {row["tenant"] for row in rows(list(found))} <= {"acme"}, mark
     found, _ = await trail.export(None, Mark("globex"), most=10_000)
     assert {row["tenant"] for row in rows(list(found))} == {"globex"}, "the control"
+
+
+async def test_an_export_of_nobody_is_refused_as_a_proof_is(sealed: Database) -> None:
+    trail = TableTrail(sealed)
+    assert (await trail.export("acme", None, most=1)).lines
+    with pytest.raises(InvalidRequest) as proof:
+        await trail.verify(tenant="acmee")
+    with pytest.raises(InvalidRequest, match="no tenant 'acmee'") as export:
+        await trail.export("acmee", None, most=1)
+    assert export.value.message == proof.value.message
 
 
 async def test_what_is_sealed_meanwhile_comes_with_its_seal(sealed: Database) -> None:

@@ -74,6 +74,19 @@ def test_a_document_is_imported_there_with_the_same_report_and_outlives_the_serv
     assert change["who"].startswith("key_")
 
 
+def test_the_same_again_goes_to_the_same_server_when_it_is_pasted(there: There) -> None:
+    named = ("tools", "import", "openapi", "shop.yaml", "--url", there.url)
+    last = there.run("admin", *named, TOOLGATE_URL="").stdout.splitlines()[-1]
+    assert last.endswith(f"--again my_shop --url {there.url}")
+    words = last.partition(": toolgate ")[2].split()
+    again = there.run("admin", *words, TOOLGATE_URL="")
+    assert again.exit_code == 0, again.output
+    assert "0 new, 0 changed, 0 gone" in again.stdout
+    # A variable names it the next time too.
+    told = there.run("admin", *named[:4])
+    assert told.stdout.endswith("--again my_shop\n")
+
+
 def test_the_same_again_says_what_changed_there(there: There) -> None:
     there.run("admin", "tools", "import", "openapi", "shop.yaml")
     text = DOCUMENT.replace("All items", "Every item").replace("addItem", "putItem")

@@ -132,6 +132,8 @@ def test_explain_says_that_a_person_must_approve(run: Run, tmp_path: Path) -> No
     assert told.stdout.startswith(said)
     assert as_json(run("explain", "careful", "--json"))["needs_a_person"] is True
     assert as_json(run("explain", "echo", "--json"))["needs_a_person"] is False
+    run("tools", "disable", "careful")
+    assert "may not call careful: " in run("explain", "careful").stdout, "nobody is asked then"
 
 
 @pytest.mark.req("C1")
@@ -147,3 +149,17 @@ def test_a_source_that_does_not_answer_is_warned_of(run: Run, tmp_path: Path) ->
 def test_help_says_what_a_tenant_without_an_agent_means(run: Run) -> None:
     told = " ".join(run("tools", "list", "--help").stdout.replace("│", " ").split())
     assert "without --agent, by an agent that has no capsule of its own" in told
+
+
+@pytest.mark.req("V5")
+def test_the_store_is_not_looked_at_for_who_names_a_server(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("store", "show").exit_code == 0
+    for command in (("store", "show"), ("store", "accept", "--why", "seen")):
+        told = run(*command, "--url", "http://127.0.0.1:1")
+        assert (told.exit_code, "works on the store itself" in told.stderr) == (2, True)
+        with monkeypatch.context() as patch:
+            patch.setenv("TOOLGATE_URL", "http://127.0.0.1:1")
+            told = run(*command)
+        assert (told.exit_code, told.stdout) == (2, "")

@@ -144,7 +144,7 @@ def test_replay_shows_exactly_the_calls_that_would_flip(run: Run, tmp_path: Path
     told = run("policy", "replay", "--path", stricter).stdout
     assert calls["bob"] in told
     assert calls["ann"] not in told
-    assert told.splitlines()[-1] == "1 of 3 decisions since 24h would flip."
+    assert told.splitlines()[-1] == "1 of 3 decisions since 24h ago would flip."
     assert flips(run, "--path", stricter, "--tenant", "other")["asked"] == 0
     assert flips(run, "--path", stricter, "--since", "9999-01-01")["asked"] == 0
 

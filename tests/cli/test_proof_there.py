@@ -135,7 +135,7 @@ def test_a_changed_policy_is_replayed_there_as_on_the_store(there: There) -> Non
     assert len(told["flips"][0]["calls"]) == 1
     assert told == as_json(here(there.server.root, "policy", "replay", "--path", path, "--json"))
     shown = there.run("admin", "policy", "replay", "--path", path).stdout
-    assert f"1 of {told['asked']} decisions since 24h would flip." in shown
+    assert f"1 of {told['asked']} decisions since 24h ago would flip." in shown
     as_it_is = as_json(there.run("admin", "policy", "replay", "--json"))
     assert (as_it_is["flips"], as_it_is["asked"]) == ([], told["asked"])
     again = there.run("bob", "call", "pay", "--args", '{"text": "more"}', "--turn", "again")

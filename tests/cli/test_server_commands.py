@@ -14,6 +14,7 @@ from tests.cli.conftest import as_json, write_tools
 from tests.cli.test_script import SCRIPT
 from tests.server.serving import Serving
 from toolgate.cli.main import app
+from toolgate.sandbox import choosing
 
 pytestmark = pytest.mark.req("V5")
 TOOLS = """\
@@ -188,6 +189,29 @@ kind = "container"
         others = as_json(there.run("agent", "doctor", "--json"))
         assert [one["part"] for one in others] == ["server", "key"]
     assert not (here / ".toolgate").exists()
+
+
+@pytest.mark.req("P3", "V5")
+def test_doctor_counts_a_tool_without_a_sandbox_as_the_one_there_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, folder = tmp_path / "there", tmp_path / "here"
+    for one in (root, folder):
+        one.mkdir()
+    monkeypatch.setattr(choosing, "TRIED", {})
+    (root / "toolgate.toml").write_text('[sandbox]\nkind = "container"\n', "utf-8")
+    with Serving(root) as server:
+        there = There(server, folder, server.greeting["keys"])
+        [far] = [
+            one["says"]
+            for one in as_json(there.run("admin", "doctor", "--json"))
+            if one["part"] == "tools"
+        ]
+        monkeypatch.chdir(root)
+        said = as_json(CliRunner().invoke(app, ["doctor", "--json"]))
+    [near] = [one["says"] for one in said if one["part"] == "tools"]
+    assert far.endswith(" can run, 6 built-ins without a sandbox")
+    assert far.split()[0] == near.split()[0]
 
 
 def test_a_reload_there_names_what_is_wrong_and_keeps_the_rest(there: There) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.house import open_gate
 from toolgate.cli.health import Health, Place
-from toolgate.cli.listen import listen
+from toolgate.cli.listen import AddressInUse, listen
 from toolgate.server.alarm import Alarm
 
 
@@ -35,3 +35,13 @@ async def test_the_head_alone_is_told_to_who_asks_for_it(tmp_path: Path) -> None
             for asked in ("POST /healthz", "HEAD /", "GET /nothing", "HEAD"):
                 head, _ = await ask(port, asked)
                 assert head.startswith(b"HTTP/1.1 404 ")
+
+
+@pytest.mark.req("V5")
+async def test_a_port_that_is_taken_is_told_with_the_option_that_names_it(tmp_path: Path) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        where = Place("127.0.0.1", taken.getsockname()[1])
+        async with open_gate(tmp_path) as gate:
+            with Alarm(gate.watch.meter) as alarm, pytest.raises(AddressInUse) as found:
+                Health(gate, where, alarm).__enter__()
+    assert found.value.message.endswith("--health HOST:PORT")

@@ -7,17 +7,20 @@ from typing import Any
 
 import pytest
 
+from tests.cli.conftest import write_tools
 from tests.house import ME, states
 from tests.providers.http_tools import definition, gate, open_schema
 from tests.providers.programs import gate_with, shell_tool, with_bubblewrap
 from tests.providers.service import service
 from toolgate import Toolgate
 from toolgate.call import Call, Output
-from toolgate.errors import InvalidArguments, UnsupportedProvider
+from toolgate.errors import InvalidArguments, ProviderUnavailable, UnsupportedProvider
 from toolgate.executor.provider import Choosy, Provider
 from toolgate.providers.plugged import PluggedProviders
 from toolgate.runtime import Runtime
+from toolgate.sandbox import choosing
 from toolgate.settings.outward import CustomProvider
+from toolgate.settings.settings import Settings
 from toolgate.spec.reader import read_tool
 from toolgate.spec.tool import Origin, ToolSpec
 from toolgate.testing.house import in_memory
@@ -25,7 +28,21 @@ from toolgate.testing.journal import MemoryJournal
 
 pytestmark = pytest.mark.req("P2", "P4", "S6")
 PENDING = "pending_approval"
+QUEUED_SHELL = """\
+tools:
+  - name: later_shell
+    config: {builtin: run_shell}
+    execution: queued
+    effect: irreversible
+    destructive: true
+    requires_approval: true
+    input_schema: {type: object, properties: {command: {type: string}}, required: [command]}
+"""
 EFFECT = {"effect": "irreversible", "requires_approval": True}
+
+
+def nothing_known(_: object) -> str:
+    return ""
 
 
 async def refused(house: Toolgate | Runtime, tool: str, args: dict[str, Any]) -> str:
@@ -93,6 +110,35 @@ async def test_nobody_agrees_to_a_command_that_could_not_be_run(
         assert await house.approvals.list("acme") == []
         output = await house.call("remove", {"path": "rf"}, caller=ME)
         assert output.status == PENDING
+
+
+@pytest.mark.req("T1")
+async def test_nobody_agrees_to_a_program_that_no_sandbox_would_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Known by a look for one: none was tried yet."""
+    write_tools(tmp_path, QUEUED_SHELL)
+    given = {"root": tmp_path, "tools": {"roots": ["agent_files"]}}
+    (tmp_path / "agent_files").mkdir()
+    args = {"command": "touch here"}
+    with_bubblewrap(monkeypatch)
+    async with Toolgate.open(Settings.model_validate(given)) as house:
+        assert (await house.call("run_shell", args, caller=ME)).status == PENDING
+        assert len(await house.approvals.list("acme")) == 1
+    monkeypatch.setattr(choosing, "TRIED", {})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    async with Toolgate.open(Settings.model_validate(given)) as house:
+        assert choosing.TRIED == {}, "no start tries one"
+        with pytest.raises(ProviderUnavailable, match="bwrap is not on PATH") as found:
+            await house.call("run_shell", args | {"stdin": "other"}, caller=ME)
+        assert not found.value.retryable
+        assert len(await house.approvals.list("acme")) == 1
+        # A queued one runs where a worker is, which may have one.
+        assert (await house.call("later_shell", args, caller=ME)).status == PENDING
+        # The guard off: somebody would be asked in vain.
+        monkeypatch.setattr(choosing, "known_refusal", nothing_known)
+        other = args | {"stdin": "third"}
+        assert (await house.call("run_shell", other, caller=ME)).status == PENDING
 
 
 async def test_what_is_refused_leaves_its_key_to_what_is_right(

@@ -39,8 +39,11 @@ def after(heading: str, shown: str) -> str:
     return shown.split(f"{heading}\n", 1)[1].split("\n\n", 1)[0]
 
 
-def printed(command: list[str]) -> str:
-    return subprocess.run(command, capture_output=True, text=True, timeout=50, check=True).stdout
+def printed(command: list[str], typed: str = "") -> str:
+    done = subprocess.run(
+        command, input=typed, capture_output=True, text=True, timeout=50, check=True
+    )
+    return done.stdout
 
 
 @pytest.mark.req("V2")
@@ -52,8 +55,10 @@ def test_what_the_greeting_shows_runs_when_it_is_pasted(tmp_path: Path) -> None:
         assert {"echo", "read_output", "timestamp"} <= {tool["name"] for tool in listed["tools"]}
         called = orjson.loads(printed(["sh", "-c", after("Call a tool:", shown)]))
         assert called["data"] == {"text": "hello"}
-        program = after("From Python:", shown)
+        program = shown.split("From Python:\n", 1)[1].split("\n\nStop with", 1)[0]
         assert printed([sys.executable, "-c", program]) == "{'text': 'hello'}\n"
+        # Line by line, as an interpreter reads what is pasted.
+        assert printed([sys.executable, "-i"], program + "\n") == "{'text': 'hello'}\n"
         place, header = after("Connect an MCP client:", shown).split("   with the header   ")
         told: dict[str, object] = {
             "protocolVersion": "2025-11-25",

@@ -20,7 +20,7 @@ from toolgate.cli.around import around
 from toolgate.cli.despite import open_despite
 from toolgate.cli.examined import examined
 from toolgate.cli.far import KeyFile, Place, Url
-from toolgate.cli.finding import Finding, of_engine, of_plugin, of_server, of_sources
+from toolgate.cli.finding import Finding, of_engine, of_plugin, of_server, of_sources, of_tools
 from toolgate.cli.fleet import fleet
 from toolgate.cli.session import AGENT, TENANT, Config, Json, load, usage
 from toolgate.errors import CallRefused, ToolgateError
@@ -161,13 +161,9 @@ async def _tools(gate: Toolgate, waiting: Collection[str]) -> AsyncGenerator[Fin
     snapshot = gate.catalog.current
     own = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind in _OWN]
     ready = len(snapshot.specs) - len(snapshot.unusable) - len(waiting)
-    told = f"{ready:,} can run"
     apart = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind == "plugin"]
-    if missing := len(snapshot.unusable) - len(own) - len(apart):
-        told += f", {show.count(missing, 'built-in')} not part of this version"
-    if waiting:
-        told += f", {show.count(len(waiting), 'built-in')} without a sandbox"
-    yield Finding("tools", True, told)
+    missing = len(snapshot.unusable) - len(own) - len(apart)
+    yield Finding("tools", True, of_tools(ready, missing=missing, waiting=len(waiting)))
     for name in own[:_MOST_NAMED]:
         explained = await gate.explain(name, caller=Caller(tenant=TENANT, agent=AGENT))
         verdict = explained.deciding

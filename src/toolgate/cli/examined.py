@@ -9,7 +9,15 @@ from toolgate.catalog.plugins import SOURCE as PLUGIN
 from toolgate.cli import show
 from toolgate.cli.around import disk, sandbox, skew
 from toolgate.cli.far import Place, Server, reach
-from toolgate.cli.finding import Finding, of_engine, of_listed, of_parts, of_plugin, of_sources
+from toolgate.cli.finding import (
+    Finding,
+    of_engine,
+    of_listed,
+    of_parts,
+    of_plugin,
+    of_sources,
+    of_tools,
+)
 from toolgate.errors import PermissionDenied, ToolgateError, Unauthenticated
 from toolgate.gate.policy import Health
 from toolgate.ground import Ground
@@ -41,6 +49,7 @@ async def _asked(server: Server) -> list[Finding]:
     plugins, servers = await server.get("plugins"), await server.get("servers")
     ground = msgspec.convert(told["ground"], Ground)
     programs, builtin = told["programs"], told["builtin_programs"]
+    waiting = len(builtin) if ground.refusal else 0
     apart = (SOURCE, PLUGIN)
     sources = [one for one in told["sources"] if not one["source"].startswith(apart)]
     return [
@@ -49,7 +58,7 @@ async def _asked(server: Server) -> list[Finding]:
         skew((told["now_ns"] - middle) / 1e9, "the server"),
         *of_parts(told["parts"], show.count(told["tenants"], "tenant")),
         *of_sources(sources),
-        Finding("tools", True, f"{told['tools']:,} can run"),
+        Finding("tools", True, of_tools(told["tools"] - waiting, waiting=waiting)),
         *(Finding("tool", False, f"{name}: {why}") for name, why in told["unusable"].items()),
         *map(of_plugin, plugins["plugins"]),
         *map(of_listed, servers["servers"]),

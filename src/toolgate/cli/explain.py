@@ -86,7 +86,8 @@ def _budget(one: Spent, tenant: str) -> str:
 
 def _tell(found: Explanation, caller: Caller) -> None:
     may = f"may call {found.tool}" if found.allowed else f"may not call {found.tool}"
-    may += ", and a person must approve each call" if found.needs_a_person else ""
+    if found.allowed and found.needs_a_person:
+        may += ", and a person must approve each call"
     if found.observed:
         may += ", only because the policy observes"
     show.line(f"Agent {caller.agent} of {caller.tenant} {may}: {found.deciding.reason}.")

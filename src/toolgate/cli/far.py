@@ -1,6 +1,7 @@
 """A running server, as commands ask it: the same questions that they ask the local store."""
 
 import os
+import shlex
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -52,6 +53,18 @@ class Place(NamedTuple):
     def is_far(self) -> bool:
         """Whether it is a running server."""
         return bool(self.url)
+
+    @property
+    def typed(self) -> str:
+        """The options that name it, to be typed again; what a variable says needs none."""
+        told = "" if self.config is None else f" --config {shlex.quote(str(self.config))}"
+        if self.url and self.url != os.environ.get(URL):
+            told += f" --url {shlex.quote(self.url)}"
+        return (
+            told
+            if self.key_file is None
+            else f"{told} --key-file {shlex.quote(str(self.key_file))}"
+        )
 
     @property
     def has_key(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from toolgate.cli import show
 from toolgate.gate.policy import Health
 
 ENGINES: Mapping[str, str] = {
@@ -49,6 +50,16 @@ def of_sources(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
         )
         for row in rows
     ]
+
+
+def of_tools(ready: int, *, missing: int = 0, waiting: int = 0) -> str:
+    """How many can run. `missing`: built-in tools of other versions; `waiting`: for a sandbox."""
+    told = f"{ready:,} can run"
+    if missing:
+        told += f", {show.count(missing, 'built-in')} not part of this version"
+    if waiting:
+        told += f", {show.count(waiting, 'built-in')} without a sandbox"
+    return told
 
 
 def of_plugin(row: Mapping[str, Any]) -> Finding:

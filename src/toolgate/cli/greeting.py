@@ -73,4 +73,6 @@ def _explain_how_to_connect(address: str, key: str) -> None:
     show.line("async def main():")
     show.line(f"    async with Toolgate.connect('{address}', '{key}') as gate:")
     show.line("        print((await gate.call('echo', {'text': 'hello'})).data)")
+    # Where it is pasted into an interpreter, only an empty line ends the function.
+    show.line("")
     show.line("asyncio.run(main())")

@@ -25,6 +25,7 @@ from toolgate.server.reply import Reply
 from toolgate.settings.settings import Server
 
 _ALIVE = b"/healthz"
+_ADVICE = "Name an address and a port that are free here: --health HOST:PORT"
 _PATHS: Mapping[bytes, Callable[[Runtime], Coroutine[Any, Any, Reply]]] = {
     _ALIVE: alive,
     b"/readyz": ready,
@@ -78,7 +79,7 @@ class Health:
         self._is_meant = host_check(Server(host=where.host))
 
     def __enter__(self) -> Self:
-        listening = listen(*self._where)
+        listening = listen(*self._where, advice=_ADVICE)
         self._home = asyncio.get_running_loop()
         # The loop that answers, and what ends it.
         self._own, self._over = asyncio.new_event_loop(), asyncio.Event()

@@ -133,7 +133,7 @@ def import_(
     if tags:
         tell_tags(taken, json=json)
     else:
-        tell(taken, json=json)
+        tell(taken, json=json, place=place)
 
 
 def _file(file: Path, place: Place, *, replace: bool, json: bool) -> None:

@@ -55,8 +55,8 @@ _KINDS: Mapping[int | None, type[CannotListen]] = {
 }
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens, or `CannotListen`."""
+def listen(host: str, port: int, *, advice: str = "") -> socket.socket:
+    """A socket that listens, or `CannotListen`; `advice` where the address is not `[server]`'s."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -69,7 +69,7 @@ def listen(host: str, port: int) -> socket.socket:
         # A name that nobody knows has numbers of its own.
         unknown_host = isinstance(error, socket.gaierror)
         kind = AddressNotHere if unknown_host else _KINDS.get(error.errno, CannotListen)
-        told = f"Cannot listen on {host}:{port} ({error.strerror}). {kind.advice}"
+        told = f"Cannot listen on {host}:{port} ({error.strerror}). {advice or kind.advice}"
         raise kind(told) from None
     return listening
 

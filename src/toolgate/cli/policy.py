@@ -13,7 +13,7 @@ from toolgate.cli.administer import administer
 from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import Why, signed
 from toolgate.cli.session import Config, Json, ending, load, usage, with_gate
-from toolgate.cli.since import parse_since
+from toolgate.cli.since import is_ago, parse_since
 from toolgate.client.reading import Pages
 from toolgate.engines.cases import Result
 from toolgate.errors import InvalidPolicy, InvalidRequest
@@ -247,7 +247,8 @@ def _tell_replay(found: dict[str, Any], since: str) -> None:
                 for row in rows
             ],
         )
-    show.line(f"{len(rows)} of {show.count(found['asked'], 'decision')} since {since} would flip.")
+    told = f"{since} ago" if is_ago(since) else since
+    show.line(f"{len(rows)} of {show.count(found['asked'], 'decision')} since {told} would flip.")
     if untold := found["untold"]:
         missing = sorted({part for one in untold for part in one["missing"]})
         show.line(

@@ -9,6 +9,11 @@ _AGO = re.compile(r"(\d{1,6})([smhd])\Z")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
+def is_ago(text: str) -> bool:
+    """Whether it says how long ago, and not when."""
+    return _AGO.match(text) is not None
+
+
 def parse_since(text: str) -> int:
     """The moment in nanoseconds, or `ValueError` that says how to write it."""
     ago = _AGO.match(text)

@@ -6,7 +6,7 @@ import typer
 
 from toolgate.bootstrap import lineage
 from toolgate.cli import log, show
-from toolgate.cli.far import Place
+from toolgate.cli.far import URL, Place
 from toolgate.cli.operator import login
 from toolgate.cli.session import Config, Json, at_place, load, usage
 
@@ -18,10 +18,12 @@ app = typer.Typer(
 Needed = Annotated[
     str, typer.Option("--why", help="The reason, for the audit.", show_default=False)
 ]
+# No server does this for others: who names one is told so, and not of the store that is here.
+NoUrl = Annotated[str, typer.Option("--url", envvar=URL, hidden=True)]
 
 
 @app.command("show")
-def show_(config: Config = None, json: Json = False) -> None:
+def show_(config: Config = None, url: NoUrl = "", json: Json = False) -> None:
     """Say whether the store is in quarantine; exit with 1 where it is."""
 
     log.to_nobody()
@@ -30,7 +32,7 @@ def show_(config: Config = None, json: Json = False) -> None:
         async with lineage(load(config)) as (_, hold):
             return hold.why
 
-    why = at_place(Place(config, "", None), work, None, json=json)
+    why = at_place(Place(config, url), work, None, json=json)
     if json:
         show.as_json({"quarantined": bool(why), "why": why})
     elif why:
@@ -45,7 +47,7 @@ def show_(config: Config = None, json: Json = False) -> None:
 
 
 @app.command()
-def accept(config: Config = None, why: Needed = "", json: Json = False) -> None:
+def accept(config: Config = None, url: NoUrl = "", why: Needed = "", json: Json = False) -> None:
     """Take the store as it is: what was open in it is looked after, and what is queued runs."""
     if not why.strip():
         raise usage("Say why, for the audit: --why REASON.", json=json)
@@ -58,7 +60,7 @@ def accept(config: Config = None, why: Needed = "", json: Json = False) -> None:
                 await found.accept(login(), why.strip())
             return before
 
-    before = at_place(Place(config, "", None), work, None, json=json)
+    before = at_place(Place(config, url), work, None, json=json)
     if json:
         show.as_json({"accepted": bool(before)})
     elif before:

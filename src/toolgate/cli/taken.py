@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from toolgate.cli import show
+from toolgate.cli.far import Place
 from toolgate.importing import Imported
 
 _SHOWN = 20
@@ -26,8 +27,11 @@ class Taken(NamedTuple):
     last: str = ""
 
 
-def tell(taken: Taken, *, json: bool) -> None:
-    """What came of an import: the tools, what changed, what to set, and what was left out."""
+def tell(taken: Taken, *, json: bool, place: Place) -> None:
+    """What came of an import: the tools, what changed, what to set, and what was left out.
+
+    `place`: where it was brought to, so that the same again goes there too.
+    """
     found = taken.found
     if json:
         show.as_json(_row(taken))
@@ -56,6 +60,9 @@ def tell(taken: Taken, *, json: bool) -> None:
         ]
         show.table(columns, rows)
     _tell_rest(taken)
+    if taken.again:
+        again = f"--again {taken.again}{place.typed}"
+        show.line(f"The same again: toolgate tools import openapi {again}")
 
 
 def tell_tags(taken: Taken, *, json: bool) -> None:
@@ -98,8 +105,6 @@ def _tell_rest(taken: Taken) -> None:
         show.line(told + more)
     if taken.last:
         show.line(f"The last import had other options: {taken.last}")
-    if taken.again:
-        show.line(f"The same again: toolgate tools import openapi --again {taken.again}")
 
 
 def _row(taken: Taken) -> dict[str, object]:

@@ -252,6 +252,9 @@ class Executor:
         spec = call.grant.spec
         try:
             problems = provider.unfit(spec, call.args)
+        except NOT_BEGUN as refusal:
+            self._clean(call, refusal)
+            raise
         except Exception as error:
             raise UnsupportedProvider(
                 f"What runs {spec.name!r} could not look at its arguments "

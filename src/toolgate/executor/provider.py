@@ -52,6 +52,7 @@ class Choosy(Protocol):
         """What `run` would refuse of these, as pointers with reasons; nothing where they fit.
 
         Asked before a person is, and before a call is claimed: it begins, sends and reads nothing,
-        and does not wait. `run` still refuses by itself.
+        and does not wait. `run` still refuses by itself. Where it is known that nothing can run,
+        whatever the arguments, one of `NOT_BEGUN` is raised.
         """
         ...

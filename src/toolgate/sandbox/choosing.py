@@ -75,26 +75,58 @@ async def chosen(
     `hidden`: folders that none may read either.
     `guard`: where the hosts that a program names may lead.
     """
-    reasons: list[str] = []
-    names = _BY_ITSELF if settings.kind == "auto" else (settings.kind,)
-    for name in names:
+    reasons: dict[str, str] = {}
+    for name in _named(settings):
         found = await _tried(name, settings)
         if not isinstance(found, str):
             return Governed(Programs(found, guard), settings, protected, hidden)
-        reasons.append(f"{name}: {found}")
-    return Refusing(
-        f"No sandbox holds on this machine, so no program runs. {_ADVICE[names[0]]}. "
-        f"{'; '.join(reasons)}."
-    )
+        reasons[name] = found
+    return Refusing(_refusal(reasons))
+
+
+def known_refusal(settings: Settings) -> str:
+    """Why none holds, as far as that is known without trying one; empty where one may hold."""
+    reasons: dict[str, str] = {}
+    for name in _named(settings):
+        found = _looked_for(name, settings)
+        if not isinstance(found, str):
+            return ""
+        reasons[name] = found
+    return _refusal(reasons)
+
+
+def _named(settings: Settings) -> Sequence[str]:
+    return _BY_ITSELF if settings.kind == "auto" else (settings.kind,)
+
+
+def _refusal(reasons: Mapping[str, str]) -> str:
+    """By the kinds in the order in which they were tried."""
+    told = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    advice = _ADVICE[next(iter(reasons))]
+    return f"No sandbox holds on this machine, so no program runs. {advice}. {told}."
 
 
 async def _tried(name: str, settings: Settings) -> Kind | str:
+    found = _looked_for(name, settings)
+    key = _key(name, settings)
+    if isinstance(found, str) or key in TRIED:
+        return found
+    TRIED[key] = await weakness(Programs(found), counts=found.counts) or found
+    return TRIED[key]
+
+
+def _looked_for(name: str, settings: Settings) -> Kind | str:
+    """What was found of it; where it was not tried yet, whether it is there at all."""
     if name in _DOES_NOT_HOLD:
         return _DOES_NOT_HOLD[name]
-    key = (name, settings.image, settings.runtime)
-    if key not in TRIED:
-        found = _KINDS[name](settings)
-        if not isinstance(found, str):
-            found = await weakness(Programs(found), counts=found.counts) or found
+    key = _key(name, settings)
+    if key in TRIED:
+        return TRIED[key]
+    found = _KINDS[name](settings)
+    if isinstance(found, str):
         TRIED[key] = found
-    return TRIED[key]
+    return found
+
+
+def _key(name: str, settings: Settings) -> tuple[str, str, str]:
+    return name, settings.image, settings.runtime

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolgate.store.proof import details_of
+from toolgate.store.proof import check_tenant, details_of
 from toolgate.store.records import audit_log, audit_seals
 from toolgate.tenancy.audit import Mark
 
@@ -30,6 +30,8 @@ class Part(NamedTuple):
 
 def part(connection: Connection, tenant: str | None, after: Mark | None, most: int) -> Part:
     """About so many: a seal is never parted from its records."""
+    if after is None and tenant is not None:
+        check_tenant(connection, tenant)
     mark = after or (_next(connection, None) if tenant is None else Mark(tenant))
     if mark is not None and tenant is not None:
         # A mark says where, and never whose.

@@ -28,6 +28,10 @@ async def _no_plugins() -> Reloaded:
     return Reloaded()
 
 
+def _as_it_comes() -> None:
+    """Whether there is one is seen when a program runs."""
+
+
 class Perform(Protocol):
     """Makes a call, through the gate and on record, as whoever is named."""
 
@@ -48,6 +52,8 @@ class Means:
     root: Path
     client: HttpClient
     sandbox: Callable[[], Awaitable[Sandbox]]
+    # Raises where it is known, without a try, that none holds.
+    require_sandbox: Callable[[], None] = _as_it_comes
     workers: Workers
     shelf: Shelf
     outputs: Outputs

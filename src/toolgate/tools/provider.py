@@ -1,11 +1,13 @@
 """Runs the built-in tools: finds a function by its row, and hands it what it stands on."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolgate.call import Call
 from toolgate.errors import InvalidArguments, ToolgateError
 from toolgate.executor.failure import execution_failed
 from toolgate.executor.plain import begun, plain
+from toolgate.spec.effect import Execution
 from toolgate.spec.fit import Parameters, carelessness, misfit
 from toolgate.spec.reader import read_tool
 from toolgate.spec.tool import Origin, ToolSpec
@@ -21,6 +23,8 @@ class BuiltinProvider:
     def __init__(self, means: Means) -> None:
         self._means = means
         self._functions: dict[str, Function] = {}
+        # Those that run programs here: a queued one runs where a worker is.
+        self._programs: dict[str, ToolSpec] = {}
 
     @property
     def means(self) -> Means:
@@ -32,7 +36,17 @@ class BuiltinProvider:
         row = table().get(_named(spec))
         if row is None:
             return "its implementation is not part of this version"
+        if row.runs_programs and spec.execution is not Execution.QUEUED:
+            self._programs[spec.name] = spec
         return _mismatch(spec, row) or row.lack()
+
+    def unfit(self, spec: ToolSpec, args: Mapping[str, Any]) -> Sequence[tuple[str, str]]:  # noqa: ARG002  it is not the arguments
+        """Nothing of the arguments. Where no sandbox holds, a program is refused whatever they are,
+        before a person agrees to it.
+        """
+        if self._programs.get(spec.name) is spec:
+            self._means.require_sandbox()
+        return ()
 
     async def run(self, call: Call) -> Any:
         """The result, as plain JSON."""
