@@ -2,14 +2,18 @@
 those of the house that asks for it, and it can be ended.
 
 A proof looks at every record there is, and a policy that somebody tries may never come to an end.
+So one runs at a time, of each tenant one runs or waits, and none outlives who asked for it.
 """
 
 import asyncio
 import contextlib
+import ctypes
 import os
+import resource
+import signal
 import sys
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from functools import partial
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +22,7 @@ import msgspec
 from toolgate.errors import (
     InvalidPolicy,
     InvalidRequest,
+    Overloaded,
     PolicyUnavailable,
     StoreUnavailable,
     ToolgateError,
@@ -34,6 +39,10 @@ _VERIFY, _REPLAY = "verify", "replay"
 # A proof takes as long as the log is long; whoever waits for it gives up sooner.
 _PROOF_SECONDS = 3_600.0
 _REPLAY_SECONDS = 60.0
+# What a proof keeps in mind grows with the calls that there were.
+_MEMORY = 4 * 1024**3
+_AGAIN_S = 5
+_PR_SET_PDEATHSIG = 1
 _Files = Mapping[str, str]
 # What else a process can say; all others mean that it could not use the store.
 _REFUSALS: Mapping[str, type[ToolgateError]] = {
@@ -57,6 +66,8 @@ class _Asked(msgspec.Struct, array_like=True):
     root: str
     settings: bytes
     given: bytes
+    seconds: float
+    house: int
 
 
 class _Answered(msgspec.Struct, array_like=True):
@@ -67,13 +78,36 @@ class _Answered(msgspec.Struct, array_like=True):
     said: tuple[str, ...] = ()
 
 
+class _Turns:
+    """One at a time; of each tenant one that runs or waits, so that none keeps the others out."""
+
+    def __init__(self) -> None:
+        self._one = asyncio.Lock()
+        self._there: set[str] = set()
+
+    @asynccontextmanager
+    async def turn(self, whose: str) -> AsyncGenerator[None]:
+        """When it comes; `Overloaded` where there is one of theirs already."""
+        if whose in self._there:
+            raise Overloaded(
+                "One of these runs or waits already; nothing was begun. Ask again when it is done.",
+                retry_after=_AGAIN_S,
+            )
+        self._there.add(whose)
+        try:
+            async with self._one:
+                yield
+        finally:
+            self._there.discard(whose)
+
+
 class ProvenApart:
     """A store's trail whose proof is made apart, one at a time."""
 
     def __init__(self, settings: Settings, trail: TableTrail) -> None:
         self._settings = settings
         self._trail = trail
-        self._one = asyncio.Lock()
+        self._turns = _Turns()
 
     async def anchors(self, tenant: str | None = None) -> list[Anchor]:
         """The newest link of each chain."""
@@ -84,7 +118,7 @@ class ProvenApart:
         if self._settings.store.url == MEMORY:
             # No other process sees it.
             return await self._trail.verify(tenant=tenant, kept=kept)
-        async with self._one:
+        async with self._turns.turn(tenant or ""):
             asked = _Verify(tenant, list(kept))
             return await _apart(self._settings, _VERIFY, asked, Proof, _PROOF_SECONDS)
 
@@ -98,14 +132,15 @@ class ReplayedApart:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._one = asyncio.Lock()
+        self._turns = _Turns()
 
     async def __call__(
         self, decisions: Collection[Decision], files: _Files | None, stored: _Files
     ) -> Replay:
         """Ask the policy of these files, or of the folder of the settings, with what is stored."""
         asked = _Replay(None if files is None else dict(files), dict(stored), list(decisions))
-        async with self._one:
+        # Only those who look after the whole house ask for it.
+        async with self._turns.turn(""):
             return await _apart(self._settings, _REPLAY, asked, Replay, _REPLAY_SECONDS)
 
 
@@ -114,7 +149,8 @@ async def _apart(
 ) -> T:
     said = settings.model_dump_json(exclude_unset=True).encode()
     raw = msgspec.msgpack.encode(given)
-    asked = msgspec.msgpack.encode(_Asked(job, str(settings.root), said, raw))
+    whole = _Asked(job, str(settings.root), said, raw, seconds, os.getpid())
+    asked = msgspec.msgpack.encode(whole)
     process = await asyncio.create_subprocess_exec(
         # Not from where it is started: whoever writes there would be run.
         *(sys.executable, "-P", "-m", __spec__.name),
@@ -175,8 +211,25 @@ _JOBS: Mapping[str, tuple[Callable[[Settings, Any], Awaitable[Any]], type[msgspe
 }
 
 
-async def _worked(raw: bytes) -> _Answered:
-    asked = msgspec.msgpack.decode(raw, type=_Asked)
+def _bound(asked: _Asked) -> None:
+    """Ended with the house, however that ends; and by what it uses, whoever watches."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != asked.house:
+        # It was gone before that.
+        raise SystemExit(1)
+    most = round(asked.seconds) + 1
+    for kind, bound in (
+        (resource.RLIMIT_CPU, most),
+        (resource.RLIMIT_DATA, _MEMORY),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        # Not where less is allowed already.
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(kind, (bound, bound))
+
+
+async def _worked(asked: _Asked) -> _Answered:
     work, kind = _JOBS[asked.job]
     settings = Settings.model_validate_json(asked.settings)
     settings = settings.model_copy(update={"root": Path(asked.root)})
@@ -194,8 +247,9 @@ def main() -> None:
     # What anything else would print is no part of the answer.
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as out:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        work = partial(_worked, sys.stdin.buffer.read())
-        out.write(msgspec.msgpack.encode(asyncio.run(work())))
+        asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Asked)
+        _bound(asked)
+        out.write(msgspec.msgpack.encode(asyncio.run(_worked(asked))))
 
 
 if __name__ == "__main__":

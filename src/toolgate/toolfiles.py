@@ -16,16 +16,20 @@ async def keep(
 ) -> dict[str, Any]:
     """Check a tool file and keep it; `InvalidSpecs` or `NameClash` where it cannot be used."""
     specs = await asyncio.to_thread(specs_of, name, text)
+    # Another node may have kept one since this one last read them.
+    await gate.catalog.again(IMPORTS)
     others = [one for one in gate.catalog.part(IMPORTS) if one.origin.where != name]
     gate.catalog.check(IMPORTS, [*others, *specs])
     await tenancy.put_tool_file(name, text, replace=replace)
     unusable = (await gate.catalog.again(IMPORTS)).unusable
     names = [spec.name for spec in specs]
-    return {
-        "name": name,
-        "tools": names,
-        "notes": [f"{one} cannot run yet: {unusable[one]}." for one in names if one in unusable],
-    }
+    notes = [f"{one} cannot run yet: {unusable[one]}." for one in names if one in unusable]
+    if tools_in(gate, name) != names:
+        notes.append(
+            f"{name} is kept, but not used: another took one of its names at the same time. Rename "
+            "its tools and import it with --replace, or remove it."
+        )
+    return {"name": name, "tools": names, "notes": notes}
 
 
 async def remove(gate: Runtime, tenancy: Tenancy, name: str) -> None:

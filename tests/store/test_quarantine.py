@@ -24,11 +24,12 @@ from toolgate.ledger.state import State
 from toolgate.settings.execution import Toolbox
 from toolgate.settings.fleet import Fleet
 from toolgate.settings.settings import Settings
-from toolgate.store import lineage
+from toolgate.store import audit, lineage
 from toolgate.store.database import HOUSE, Database
 from toolgate.store.hold import Hold
 from toolgate.store.lineage import Lineage
 from toolgate.store.records import audit_log
+from toolgate.store.sqlite import Sqlite
 
 LEASE = 1.0
 WITNESS = STORE.with_name("toolgate.db.seen")
@@ -88,6 +89,14 @@ class Shop:
         for left in (self.root / STORE).parent.glob("*.db-*"):
             left.unlink()
         shutil.copyfile(self.root / "yesterday.db", self.root / STORE)
+
+    def restore_into(self) -> None:
+        """As a backup is brought back under a process that has the store open."""
+        with (
+            closing(sqlite3.connect(self.root / "yesterday.db")) as here,
+            closing(sqlite3.connect(self.root / STORE)) as there,
+        ):
+            here.backup(there)
 
     async def overdue(self) -> None:
         """Whatever ran when the copy was made is lost by now."""
@@ -236,6 +245,70 @@ async def test_a_server_that_is_brought_back_under_a_running_process_is_noticed(
     await there.accept("someone", "it is as it should be")
     await here.look()
     assert (hold.why, other.why) == ("", "")
+
+
+async def test_a_busy_copy_whose_audit_has_passed_what_was_seen_is_known_all_the_same(
+    database: Database,
+) -> None:
+    hold = Hold()
+    here = Lineage(database, None, hold)
+    await here.look()
+    await here.accept("someone", "to have a record")
+    assert hold.why == ""
+
+    def overtake(connection: sa.Connection) -> None:
+        last = connection.execute(sa.select(sa.func.max(audit_log.c.id))).scalar_one()
+        connection.execute(audit_log.delete().where(audit_log.c.id == last))
+        other = audit.house_row("call.ended", {}, who="someone", why="")
+        audit.put(connection, [other | {"id": last}])
+        audit.put(connection, [other | {"id": last + 1}, other | {"id": last + 2}])
+
+    await database.write(overtake, tenant=HOUSE)
+    await here.look()
+    assert "is not the one that was seen" in hold.why
+
+
+@pytest.mark.parametrize("watched", [True, False])
+async def test_a_key_used_since_the_copy_is_refused_before_anybody_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, watched: bool
+) -> None:
+    """Without the look in the writer's turn, which is the control, it is done twice."""
+    monkeypatch.setattr(lineage, "_EVERY", 3_600.0)
+    if not watched:
+        monkeypatch.setattr(Sqlite, "watch", unwatched)
+    made = Shop(tmp_path)
+    made.go.set()
+    async with Toolgate.open(made.settings()) as gate:
+        gate.add(*made.tools())
+        made.copy()
+        assert (await gate.call("put", {"text": "a"}, caller=ME, idempotency_key="k")).ok
+    async with Toolgate.open(made.settings()) as gate:
+        gate.add(*made.tools())
+        assert (await gate.call("put", {"text": "b"}, caller=ME)).ok
+        made.restore_into()
+        asked = gate.call("put", {"text": "a"}, caller=ME, idempotency_key="k")
+        if watched:
+            with pytest.raises(StoreQuarantined, match="an older copy"):
+                await asked
+        else:
+            assert (await asked).ok
+    assert made.effects().count("put:a") == (1 if watched else 2)
+
+
+async def test_what_another_process_writes_is_no_reason(tmp_path: Path) -> None:
+    put_blank(tmp_path / STORE)
+    settings = child.settings(tmp_path, "")
+    async with Toolgate.open(settings) as one, Toolgate.open(settings) as other:
+        for gate in (one, other):
+            gate.add(*child.tools(tmp_path))
+        for amount in range(5):
+            for gate in (one, other):
+                assert (await gate.call("pay", {"amount": amount}, caller=ME)).ok
+        assert (one.held(), other.held()) == ("", "")
+
+
+def unwatched(*_: object) -> None:
+    """Nobody looks in the writer's turn."""
 
 
 def command(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from types import MappingProxyType
 
 from toolgate.catalog.aliases import aliases
@@ -12,6 +13,7 @@ from toolgate.errors import CatalogError, NameClash
 from toolgate.spec.names import kept
 from toolgate.spec.tool import BUILT_IN, ToolSpec
 
+_Parts = dict[str, tuple[ToolSpec, ...]]
 Usable = Callable[[ToolSpec], str | None]
 
 # Where specs come from that an operator has written, or agreed to one by one.
@@ -35,7 +37,8 @@ class Catalog:
 
         A source that fails keeps its last good part and is shown as unhealthy; one that is required
         must have succeeded once. A clash of names leaves everything as it was, unless the newcomer
-        is not required: then it is the one that failed.
+        is not required: then it is the one that failed, or, of a source that says so (`by_file`),
+        the file that it is in.
         """
         return await self._reload(lambda _source: True)
 
@@ -71,15 +74,19 @@ class Catalog:
             problems: dict[str, str] = {}
             failed: set[str] = set()
             for (label, source), answer in zip(asked.items(), answers, strict=True):
+                given, left_out = answer, ""
+                if getattr(source, "by_file", False):
+                    given, left_out = _without_clashes(parts, label, answer)
                 try:
-                    parts = self._joined(parts, label, answer)
+                    parts = self._joined(parts, label, given)
                 except CatalogError as error:
                     if source.required and (label not in parts or isinstance(error, NameClash)):
                         raise
                     problems[label] = error.message
                     failed.add(label)
                 else:
-                    problems[label] = source.problem if isinstance(source, Telling) else ""
+                    told = source.problem if isinstance(source, Telling) else ""
+                    problems[label] = left_out or told
             crash_here("CP13")
             self._swap(parts)
             for label, problem in problems.items():
@@ -164,6 +171,30 @@ def _labelled(sources: Sequence[Source]) -> dict[str, Source]:
     return labelled
 
 
+def _without_clashes(
+    parts: _Parts, label: str, answer: tuple[ToolSpec, ...] | CatalogError
+) -> tuple[tuple[ToolSpec, ...] | CatalogError, str]:
+    """The files whose names are free, those given first before the others; and what of the rest."""
+    if isinstance(answer, CatalogError):
+        return answer, ""
+    merged = _merged({one: specs for one, specs in parts.items() if one != label})
+    fit: list[ToolSpec] = []
+    problems: list[str] = []
+    for where, group in groupby(answer, lambda spec: spec.origin.where):
+        specs = tuple(group)
+        placed = {spec.name: merged[spec.name] for spec in specs if spec.name in merged}
+        try:
+            _refuse_kept({label: specs})
+            for spec in specs:
+                _place(placed, spec)
+        except NameClash as error:
+            problems.append(f"{where} is left out. {error.message}")
+        else:
+            merged |= placed
+            fit += specs
+    return tuple(fit), " ".join(problems)
+
+
 def _refuse_kept(parts: dict[str, tuple[ToolSpec, ...]]) -> None:
     for specs in parts.values():
         for spec in specs:
@@ -177,25 +208,28 @@ def _gives_way(spec: ToolSpec, other: ToolSpec) -> bool:
     return spec.origin.where == BUILT_IN and other.origin.kind in _OPERATORS
 
 
-def _merged(parts: dict[str, tuple[ToolSpec, ...]]) -> dict[str, ToolSpec]:
+def _merged(parts: _Parts) -> dict[str, ToolSpec]:
     merged: dict[str, ToolSpec] = {}
     _refuse_kept(parts)
     for specs in parts.values():
         for spec in specs:
-            other = merged.setdefault(spec.name, spec)
-            if _gives_way(other, spec):
-                merged[spec.name] = spec
-                continue
-            if _gives_way(spec, other):
-                continue
-            if other is not spec and other.origin == spec.origin:
-                raise NameClash(
-                    f"{spec.name!r} is there twice, both times from {spec.origin}. Add it once, or "
-                    "give the second another name: add(function, name='…')."
-                )
-            if other is not spec:
-                raise NameClash(
-                    f"Two tools are called {spec.name!r}: one from {other.origin}, one from "
-                    f"{spec.origin}. Rename one of them; the catalog stays as it was."
-                )
+            _place(merged, spec)
     return dict(sorted(merged.items()))
+
+
+def _place(merged: dict[str, ToolSpec], spec: ToolSpec) -> None:
+    other = merged.setdefault(spec.name, spec)
+    if _gives_way(other, spec):
+        merged[spec.name] = spec
+        return
+    if other is spec or _gives_way(spec, other):
+        return
+    if other.origin == spec.origin:
+        raise NameClash(
+            f"{spec.name!r} is there twice, both times from {spec.origin}. Add it once, or "
+            "give the second another name: add(function, name='…')."
+        )
+    raise NameClash(
+        f"Two tools are called {spec.name!r}: one from {other.origin}, one from "
+        f"{spec.origin}. Rename one of them; the catalog stays as it was."
+    )

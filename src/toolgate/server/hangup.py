@@ -4,12 +4,16 @@ Nor does anybody once the server is about to end: they ask again, wherever they 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
+from toolgate.errors import InvalidRequest
 from toolgate.executor.people import presence
 from toolgate.server.body import Receive
 from toolgate.server.ending import ENDING
+
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -18,8 +22,7 @@ async def listening(receive: Receive) -> AsyncGenerator[None]:
     left = asyncio.Event()
 
     async def listen() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
+        await _gone(receive)
         left.set()
 
     listener = asyncio.create_task(listen())
@@ -28,3 +31,22 @@ async def listening(receive: Receive) -> AsyncGenerator[None]:
             yield
     finally:
         listener.cancel()
+
+
+async def while_there(receive: Receive, work: Awaitable[T]) -> T:
+    """What comes of work that changes nothing: it is stopped once nobody waits for it."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.create_task(_gone(receive))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise InvalidRequest("Whoever asked for this hung up; it was stopped.")
+        return await working
+    finally:
+        leaving.cancel()
+        working.cancel()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

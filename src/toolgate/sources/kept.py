@@ -23,6 +23,8 @@ class KeptFiles:
     name = IMPORTS
     # What is in files on this machine, or built in, comes first where names clash.
     required = False
+    # And among themselves, what was kept first: only the file that clashes is left out.
+    by_file = True
 
     @property
     def unused(self) -> bool:

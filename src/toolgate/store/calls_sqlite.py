@@ -27,6 +27,7 @@ from toolgate.store import revision
 from toolgate.store.claiming import Terms, by_id, claim, started
 from toolgate.store.database import Database
 from toolgate.store.ending import ENDING, ending_values, guard_values, window_ns
+from toolgate.store.hold import Hold
 from toolgate.store.readers import driver_of
 from toolgate.store.rows import COLUMNS, row_of
 from toolgate.store.sqlite import Sqlite, whole
@@ -98,6 +99,7 @@ _WANTED = {
 class _Begin(NamedTuple):
     entry: Entry
     terms: Terms
+    hold: Hold
     # Empty where the rows that are there have to be looked at in any case.
     row: _Row = ()
     told: _Row | None = None
@@ -118,20 +120,21 @@ class _Short(Exception):
 class SqliteCalls:
     """The two writes around a side effect. What can be made ready is, before the writer's turn."""
 
-    def __init__(self, database: Database, owner: Owner, *, outbox: bool) -> None:
+    def __init__(self, database: Database, owner: Owner, hold: Hold, *, outbox: bool) -> None:
         self._database = database
         self._owner = owner
+        self._hold = hold
         self._outbox = outbox
 
     async def begin(self, entry: Entry, *, may_start: bool, basis: Basis | None) -> Begun:
         """One insert that can conflict; only then the rows are looked at."""
         terms = Terms(self._owner, self._outbox, may_start, basis=basis)
         if not may_start or entry.approval:
-            return await self._write(_Begin(entry, terms))
+            return await self._write(_Begin(entry, terms, self._hold))
         now = clock.unix_ns()
         new = started(entry, self._owner, now)
         told = outbox_values(new, now) if self._outbox else None
-        return await self._write(_Begin(new, terms, row_of(new), told))
+        return await self._write(_Begin(new, terms, self._hold, row_of(new), told))
 
     async def end(self, entry: Entry, *, again: bool) -> Ended:
         """Only its owner can end it, only as long as it is, and only once."""
@@ -173,6 +176,9 @@ def _written(connection: Connection, these: Sequence[_Begin | _End]) -> list[Any
 
 
 def _begun(connection: Connection, begins: Sequence[_Begin]) -> list[Begun | ToolgateError]:
+    if begins[0].hold.why:
+        # Since they asked: the writer sees first that the file is another.
+        return [one.hold.refusal() for one in begins]
     driver = driver_of(connection)
     newest = cache(partial(revision.newest_seen, driver))
 

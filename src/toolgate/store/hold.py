@@ -15,7 +15,11 @@ class Hold:
     def check(self) -> None:
         """`StoreQuarantined` while nobody has decided what is to become of the store."""
         if self.why:
-            raise StoreQuarantined(
-                f"The store is in quarantine: {self.why}. Nothing ran. An operator looks at what "
-                "happened since, and then says: toolgate store accept --why REASON"
-            )
+            raise self.refusal()
+
+    def refusal(self) -> StoreQuarantined:
+        """What is said to whoever would begin something."""
+        return StoreQuarantined(
+            f"The store is in quarantine: {self.why}. Nothing ran. An operator looks at what "
+            "happened since, and then says: toolgate store accept --why REASON"
+        )

@@ -66,7 +66,7 @@ class TableJournal:
         self.owner = Owner(lease=lease, ttl=ttl)
         self._outbox = outbox
         self._hold = hold or Hold()
-        self._calls = _calls(database, self.owner, outbox=outbox)
+        self._calls = _calls(database, self.owner, self._hold, outbox=outbox)
         # Entries that cannot be written still wait; once there are too many, calls are refused.
         self._behind = Behind[Entry | Read]("journal", self._write)
 
@@ -190,9 +190,11 @@ class TableJournal:
         await self._database.write(lambda connection: pages.write(connection, batch), tenant=HOUSE)
 
 
-def _calls(database: Database, owner: Owner, *, outbox: bool) -> "PostgresCalls | SqliteCalls":
+def _calls(
+    database: Database, owner: Owner, hold: Hold, *, outbox: bool
+) -> "PostgresCalls | SqliteCalls":
     if not isinstance(database, Statements):
-        return SqliteCalls(database, owner, outbox=outbox)
+        return SqliteCalls(database, owner, hold, outbox=outbox)
     from toolgate.store.calls_postgres import PostgresCalls  # noqa: PLC0415  as in `upsert`
 
     return PostgresCalls(database, owner, outbox=outbox)

@@ -93,6 +93,7 @@ class TableLedger:
         self._hold.check()
 
         def work(connection: Connection) -> Begun:
+            self._hold.check()
             found = by_id(connection, entry.tenant, entry.call_id, lock=True)
             if found is None or found.fence != entry.fence or self._owner.is_at(found):
                 return Begun(found or entry, Action.REFUSE)
@@ -115,6 +116,7 @@ class TableLedger:
         self._hold.check()
 
         def work(connection: Connection) -> Begun:
+            self._hold.check()
             found = by_id(connection, entry.tenant, entry.call_id, lock=True)
             if found is None:
                 return _not(entry)

@@ -2,9 +2,10 @@
 
 An older copy knows nothing of what happened since: what was open in it would be done again. So how
 far a store had come is remembered outside of it, in a small file (the witness) and by every process
-that has it open. By two things: the last number of its audit, which only grows, and its names: it
-gets one when it is made, and one more each time an operator accepts an older copy. That it is held
-stands in the store itself: every node goes by it, also after a new start.
+that has it open. By the last record of its audit, which is never changed: its number, and the
+digest of what it says, since an older copy that is busy soon has records of the same numbers. And
+by its names: it gets one when it is made, and one more each time an operator accepts an older copy.
+That it is held stands in the store itself: every node goes by it, also after a new start.
 """
 
 import asyncio
@@ -23,21 +24,26 @@ from toolgate.errors import StoreError
 from toolgate.store import audit
 from toolgate.store.database import HOUSE, Database
 from toolgate.store.hold import Hold
+from toolgate.store.readers import driver_of
 from toolgate.store.records import audit_log
+from toolgate.store.sqlite import Sqlite
 from toolgate.store.tables import house_secrets
 from toolgate.store.upsert import upsert
 
 _log = logging.getLogger("toolgate.store")
-_EVERY = 5.0
+_EVERY = 1.0
 _NAME, _HELD = "store.", "held"
 ACCEPTED = "store.accepted"
+_THEN = "SELECT digest FROM audit_log WHERE id = ?"
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a store has come: its names, and the last number of its audit."""
+    """How far a store has come: its names, and the last record of its audit."""
 
     names: frozenset[str] = frozenset()
     audit: int = 0
+    # Empty where an older version wrote the record, or remembered it.
+    digest: str = ""
 
 
 class _Held(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,10 +54,11 @@ class _Held(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Found(NamedTuple):
-    """A store as it is now."""
+    """A store as it is now; `then`: the digest of the record that was the last one seen."""
 
     seen: Seen
     held: _Held
+    then: str
 
 
 _read = msgspec.json.Decoder(Seen).decode
@@ -68,11 +75,17 @@ class Lineage:
         self._hold = hold
         self._seen = None if witness is None else _remembered(witness)
         self._is_kept = True
+        if isinstance(database, Sqlite):
+            database.watch(self._look_again)
 
     async def look(self) -> None:
         """Compare, and remember what is newer."""
-        found, held = await self._database.read(_found, tenant=HOUSE)
-        why = held.why or self._problem(found)
+        before = self._hold.why
+        found, held, then = await self._database.read(self._found, tenant=HOUSE)
+        why = held.why or self._problem(found, then)
+        if self._hold.why != before:
+            # By the writer, meanwhile, who saw it later than this.
+            return
         if why and not self._hold.why:
             _log.error("the store is in quarantine: %s; see toolgate store show", why)
         if self._hold.why and not why:
@@ -111,7 +124,7 @@ class Lineage:
         own = frozenset[str]() if self._seen is None else self._seen.names
 
         def work(connection: Connection) -> None:
-            found, held = _found(connection)
+            found, held, _ = self._found(connection)
             details = {"seen": held.seen.audit, "found": found.audit}
             audit.put(connection, [audit.house_row(ACCEPTED, details, who=who, why=why)])
             # Those that are remembered elsewhere become names of this one, older than its newest.
@@ -121,7 +134,20 @@ class Lineage:
         await self._database.write(work, tenant=HOUSE)
         await self.look()
 
-    def _problem(self, found: Seen) -> str:
+    def _found(self, connection: Connection) -> _Found:
+        return _found(connection, 0 if self._seen is None else self._seen.audit)
+
+    def _look_again(self, connection: Connection) -> None:
+        """Before anything is claimed in a file that somebody else has written to."""
+        seen = self._seen
+        if seen is None or self._hold.why:
+            return
+        row = driver_of(connection).execute(_THEN, (seen.audit,)).fetchone()
+        if row is None or row[0] != seen.digest:
+            found, held, then = self._found(connection)
+            self._hold.why = held.why or self._problem(found, then)
+
+    def _problem(self, found: Seen, then: str) -> str:
         seen = self._seen
         # A new store has nothing that could be done again.
         if seen is None or found == Seen():
@@ -130,10 +156,17 @@ class Lineage:
             return (
                 "it is not the one that was last seen here, or a copy from before it was accepted"
             )
-        if seen.names == found.names and found.audit < seen.audit:
+        if seen.names != found.names:
+            return ""
+        if found.audit < seen.audit:
             return (
                 "an older copy was brought back: its audit ends with record "
                 f"{found.audit:,}, and record {seen.audit:,} was seen"
+            )
+        if seen.digest and then != seen.digest:
+            return (
+                "an older copy was brought back, and has been worked on: record "
+                f"{seen.audit:,} of its audit is not the one that was seen"
             )
         return ""
 
@@ -171,14 +204,17 @@ def _remembered(witness: Path) -> Seen | None:
         return None
 
 
-def _found(connection: Connection) -> _Found:
+def _found(connection: Connection, last_seen: int = 0) -> _Found:
     name, value = house_secrets.c.name, house_secrets.c.value
     which = name.startswith(_NAME) | (name == _HELD)
     rows = {row[0]: row[1] for row in connection.execute(sa.select(name, value).where(which))}
     held = _read_held(bytes(rows.pop(_HELD, b"{}")))
-    last = connection.execute(sa.select(sa.func.max(audit_log.c.id))).scalar_one()
+    id_, digest = audit_log.c.id, audit_log.c.digest
+    newest = sa.select(id_, digest).order_by(id_.desc()).limit(1)
+    last = connection.execute(newest).first() or (0, "")
+    then = connection.execute(sa.select(digest).where(id_ == last_seen)).scalar_one_or_none()
     names = frozenset(one.removeprefix(_NAME) for one in rows)
-    return _Found(Seen(names=names, audit=last or 0), held)
+    return _Found(Seen(names=names, audit=last[0], digest=last[1]), held, then or "")
 
 
 def _mark(held: _Held, connection: Connection) -> None:

@@ -81,6 +81,9 @@ class TableQueue:
             return []
 
         def work(connection: Connection) -> list[Taken]:
+            if self._hold.why:
+                # The writer sees first that a file is another.
+                return []
             now = now_ns(connection)
             found = free(connection, self._fair.pick(connection, most, now))
             return _taken(connection, _TAKE, {"these": found}, lease) if found else []

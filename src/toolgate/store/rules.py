@@ -100,9 +100,10 @@ def set_tool_file(change: SetToolFile, connection: Connection) -> None:
 
 
 def read_tool_files(connection: Connection) -> Mapping[str, str]:
-    """By name."""
+    """By name; what was put last comes last, so that it is the one that clashes."""
     column = tables.tool_files.c
-    found = connection.execute(sa.select(column.name, column.text).order_by(column.name))
+    asked = sa.select(column.name, column.text).order_by(column.updated_at, column.name)
+    found = connection.execute(asked)
     return {name: text for name, text in found}  # noqa: C416  a Row is no pair
 
 

@@ -51,6 +51,9 @@ class Sqlite:
         self._writing_ns = 0
         # The writer's own connection.
         self._hand: Connection | None = None
+        # Who is told before work on a file that another connection has written to.
+        self._watch: Callable[[Connection], None] | None = None
+        self._version = -1
         self._readers = None if path is None else Readers(self._engine, _READERS)
         # What was asked for in this turn of a loop, and what the writer was handed of earlier ones.
         self._asked: dict[asyncio.AbstractEventLoop, list[Job]] = {}
@@ -107,6 +110,10 @@ class Sqlite:
         nothing of that moment is kept, and each item is tried by itself.
         """
         return self._queued(work, item)
+
+    def watch(self, look: Callable[[Connection], None]) -> None:
+        """Have a look, in the writer's turn, whenever others wrote or put another file's pages."""
+        self._watch = look
 
     def _queued(self, work: Callable[..., Any], *item: object) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
@@ -192,7 +199,8 @@ class Sqlite:
             # Kept: to hand it out anew takes as long as several rows.
             if self._hand is None:
                 self._hand = self._engine.connect()
-            answers = _committed(self._hand, batch)
+                self._version = -1
+            answers = _committed(self._hand, batch, self._look)
         except BaseException as error:  # noqa: BLE001  those who wait must hear it
             # Whatever it was in the middle of, the next batch does not meet it.
             let_go(self._hand)
@@ -206,11 +214,22 @@ class Sqlite:
         self._writing_ns = 0
         give(answers)
 
+    def _look(self, connection: Connection) -> None:
+        if self._watch is None:
+            return
+        (version,) = driver_of(connection).execute("PRAGMA data_version").fetchone()
+        if version != self._version:
+            self._watch(connection)
+            self._version = version
 
-def _committed(connection: Connection, batch: list[Job]) -> list[Answer]:
+
+def _committed(
+    connection: Connection, batch: list[Job], look: Callable[[Connection], None]
+) -> list[Answer]:
     # The driver's, since these statements would else cost more than the work.
     driver = driver_of(connection)
     driver.execute("BEGIN IMMEDIATE")
+    look(connection)
     answers: list[Answer] = []
     for work, jobs in groupby(batch, lambda job: job.work):
         some = list(jobs)

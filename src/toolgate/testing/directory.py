@@ -72,7 +72,7 @@ class MemoryDirectory:
 
     async def tool_files(self) -> Mapping[str, str]:
         """The tool files that are kept here, by name."""
-        return dict(sorted(self._records.tool_files.items()))
+        return dict(self._records.tool_files)
 
     async def note_uses(self, uses: Mapping[str, int]) -> None:
         """Of keys, by id, the moment of their last use."""

@@ -214,7 +214,8 @@ def _policy(change: SetPolicyModule, records: Records) -> None:
 
 @apply.register
 def _tool_file(change: SetToolFile, records: Records) -> None:
-    records.tool_files = _put(records.tool_files, change.name, change.text)
+    others = _put(records.tool_files, change.name, None)
+    records.tool_files = _put(others, change.name, change.text)
 
 
 @apply.register

@@ -61,7 +61,7 @@ async def list_imports(desk: Desk, _: Nothing) -> Any:
     """`GET imports`: the tool files that are kept in the store."""
     kept = await desk.gate.tenancy.tool_files()
     tools = partial(toolfiles.tools_in, desk.gate)
-    return {"imports": [{"name": name, "tools": tools(name)} for name in kept]}
+    return {"imports": [{"name": name, "tools": tools(name)} for name in sorted(kept)]}
 
 
 async def show_import(desk: Desk, _: Nothing) -> Any:

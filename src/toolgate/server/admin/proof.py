@@ -8,6 +8,7 @@ from toolgate.server.admin.desk import Desk, OfTenant
 from toolgate.server.answers import Page, Shape
 from toolgate.server.cursor import made, opened
 from toolgate.server.fields import whole
+from toolgate.server.hangup import while_there
 from toolgate.tenancy.audit import Mark
 
 _MOST = 1_000
@@ -68,7 +69,8 @@ async def verify(desk: Desk, given: Kept) -> Any:
     """`POST audit/verify` `{tenant, anchors: [...]}`: every record, seal and page is looked at
     again, in a process of its own, one proof at a time. It is the server's word about itself.
     """
-    found = await desk.gate.trail.verify(tenant=desk.tenant or None, kept=given.anchors)
+    work = desk.gate.trail.verify(tenant=desk.tenant or None, kept=given.anchors)
+    found = await while_there(desk.request.receive, work)
     return msgspec.structs.asdict(found) | {"holds": found.holds}
 
 

@@ -10,6 +10,7 @@ from toolgate.errors import InvalidRequest
 from toolgate.gate.replay import Flip, Replay
 from toolgate.server.admin.desk import Desk, OfTenant
 from toolgate.server.answers import Page, Shape
+from toolgate.server.hangup import while_there
 from toolgate.tenancy import lasting
 
 # So many decisions are asked in one go.
@@ -76,7 +77,8 @@ async def replay_decisions(desk: Desk, given: Draft) -> Any:
     decisions = await gate.decisions.since(
         given.since_ns, tenant=desk.tenant, after=after, most=_TOGETHER
     )
-    found = await gate.replayed(decisions, given.files, stored)
+    work = gate.replayed(decisions, given.files, stored)
+    found = await while_there(desk.request.receive, work)
     wanted = {flip.decision.id for flip in found.flips}
     calls = await gate.journal.calls_of(wanted, given.since_ns) if wanted else {}
     last = decisions[-1] if len(decisions) == _TOGETHER else None
