@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.undo.shop import GROUP, ME, Shop, entry_of, lost, state_of
+from toolgate import clock
 from toolgate.errors import (
     CallNotFound,
     InProgress,
@@ -342,3 +343,22 @@ async def test_whoever_asks_goes_on_with_the_attempt_that_a_person_was_asked_abo
     same = await house.settling.again("acme", one, who="root", why="ann got nothing")
     assert (same.cached, same.call_id) == (True, done.call_id)
     assert shop.effects == [("mail", "ann")]
+
+
+@pytest.mark.req("S2", "S3")
+async def test_a_key_that_the_far_side_may_have_forgotten_is_not_used_again(
+    house: Runtime, shop: Shop
+) -> None:
+    one = await unknown(house, shop, "charge", amount=3)
+    entry = await entry_of(house, one)
+    assert entry.expires_ns is not None
+    assert entry.expires_ns > clock.unix_ns()
+    # As if that time had passed.
+    await lost(house, one, state=State.UNKNOWN, lease_ns=None, expires_ns=1)
+    late = await house.call("charge", {"amount": 3}, caller=ME, turn=GROUP)
+    assert (late.status, late.cached, late.call_id) == ("unknown", True, one)
+    # The control: while it holds, the call is made again.
+    await lost(house, one, state=State.UNKNOWN, lease_ns=None, expires_ns=entry.expires_ns)
+    again = await house.call("charge", {"amount": 3}, caller=ME, turn=GROUP)
+    assert (again.ok, again.cached, again.call_id) == (True, False, one)
+    assert shop.effects == [("charge", 3)]
