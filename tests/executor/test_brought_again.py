@@ -94,6 +94,9 @@ class Far:
     def unusable(self, spec: Any) -> str | None:
         return None
 
+    def unkeyed(self, spec: Any) -> str | None:
+        return None
+
     async def run(self, call: Call) -> Any:
         if self.errors:
             raise self.errors.pop(0)

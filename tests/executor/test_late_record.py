@@ -198,7 +198,7 @@ async def test_an_attempt_that_fails_says_nothing_about_the_one_before_it(
     fails = False
 
     @tool(effect=effect, downstream_key={"header": "Idempotency-Key"})
-    async def send() -> None:
+    async def send(call: Call) -> None:
         if fails:
             raise ToolError("out of stock")
         reached.set()

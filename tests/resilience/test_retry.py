@@ -37,6 +37,9 @@ class Flaky:
     def unusable(self, spec: Any) -> str | None:
         return None
 
+    def unkeyed(self, spec: Any) -> str | None:
+        return None
+
     async def run(self, call: Call) -> Any:
         self.keys.append(call.downstream_key)
         if self.errors:

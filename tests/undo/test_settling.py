@@ -1,11 +1,14 @@
 """An operator's word on calls whose end nobody saw."""
 
+import asyncio
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.undo.shop import GROUP, ME, Shop, entry_of, lost, state_of
+from toolgate import clock
 from toolgate.errors import (
     CallNotFound,
     InProgress,
@@ -13,6 +16,7 @@ from toolgate.errors import (
     StoreUnavailable,
     ToolNotFound,
 )
+from toolgate.ledger.entry import Entry
 from toolgate.ledger.ledger import Which
 from toolgate.ledger.state import MOVES, State
 from toolgate.runtime import Runtime
@@ -268,3 +272,93 @@ async def test_what_takes_a_call_back_is_not_run_again_but_undone_again(
     assert shop.effects == [("pay", 1)]
     assert (await house.undo(caller=ME, call_id=paid.call_id)).ok
     assert shop.effects == [("pay", 1), ("refund", "p1")]
+
+
+@pytest.mark.req("S2", "S3")
+async def test_of_operators_who_run_it_again_at_once_for_different_reasons_one_does(
+    house: Runtime, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    search, looked = house.ledger.search, asyncio.Barrier(2)
+
+    async def together(which: Which) -> Sequence[Entry]:
+        """Both have looked before either has begun."""
+        found = await search(which)
+        await looked.wait()
+        return found
+
+    monkeypatch.setattr(house.ledger, "search", together)
+    done = await asyncio.gather(
+        house.settling.again("acme", one, who="root", why="ann got nothing"),
+        house.settling.again("acme", one, who="eva", why="nothing came"),
+        return_exceptions=True,
+    )
+    assert sorted(type(each).__name__ for each in done) == ["InProgress", "Output"]
+    assert shop.effects == [("mail", "ann")]
+
+
+@pytest.mark.req("S2", "S3")
+async def test_an_attempt_whose_end_is_unknown_too_is_settled_before_there_is_another(
+    house: Runtime, shop: Shop
+) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    shop.broken = {"mail!"}
+    first = await house.settling.again("acme", one, who="root", why="ann got nothing")
+    shop.broken = set()
+    same = await house.settling.again("acme", one, who="root", why="ann got nothing")
+    assert (same.status, same.cached, same.call_id) == ("unknown", True, first.call_id)
+    with pytest.raises(InvalidRequest, match=f"Settle '{first.call_id}' first"):
+        await house.settling.again("acme", one, who="eva", why="nothing came")
+    assert shop.effects == []
+    await house.settling.settle("acme", first.call_id, happened=False, who="root", why="lost")
+    assert (await house.settling.again("acme", one, who="root", why="ann got nothing")).ok
+    assert shop.effects == [("mail", "ann")]
+
+
+@pytest.mark.req("S2", "S3")
+async def test_an_unknown_attempt_that_the_far_side_knows_by_its_key_is_made_again(
+    house: Runtime, shop: Shop
+) -> None:
+    one = await unknown(house, shop, "charge", amount=3)
+    shop.broken = {"charge!"}
+    await house.settling.again("acme", one, who="root", why="not charged")
+    shop.broken = set()
+    assert (await house.settling.again("acme", one, who="root", why="not charged")).ok
+    assert len(set(shop.keys)) == 1
+
+
+@pytest.mark.req("S3", "S6")
+async def test_whoever_asks_goes_on_with_the_attempt_that_a_person_was_asked_about(
+    house: Runtime, shop: Shop
+) -> None:
+    one = await unknown(house, shop, "mail", to="ann")
+    await house.tenancy.activate("acme", "billing", "mail", overrides={"requires_approval": True})
+    first = await house.settling.again("acme", one, who="root", why="ann got nothing")
+    assert first.status == "pending_approval"
+    assert first.error is not None
+    await house.approvals.approve(first.error.details["approval_id"], by="boss", reason="fine")
+    done = await house.settling.again("acme", one, who="eva", why="nothing came")
+    assert done.ok
+    assert shop.effects == [("mail", "ann")]
+    same = await house.settling.again("acme", one, who="root", why="ann got nothing")
+    assert (same.cached, same.call_id) == (True, done.call_id)
+    assert shop.effects == [("mail", "ann")]
+
+
+@pytest.mark.req("S2", "S3")
+async def test_a_key_that_the_far_side_may_have_forgotten_is_not_used_again(
+    house: Runtime, shop: Shop
+) -> None:
+    one = await unknown(house, shop, "charge", amount=3)
+    entry = await entry_of(house, one)
+    assert entry.expires_ns is not None
+    assert entry.expires_ns > clock.unix_ns()
+    # As if that time had passed.
+    await lost(house, one, state=State.UNKNOWN, lease_ns=None, expires_ns=1)
+    late = await house.call("charge", {"amount": 3}, caller=ME, turn=GROUP)
+    assert (late.status, late.cached, late.call_id) == ("unknown", True, one)
+    # The control: while it holds, the call is made again.
+    await lost(house, one, state=State.UNKNOWN, lease_ns=None, expires_ns=entry.expires_ns)
+    again = await house.call("charge", {"amount": 3}, caller=ME, turn=GROUP)
+    assert (again.ok, again.cached, again.call_id) == (True, False, one)
+    assert shop.effects == [("charge", 3)]

@@ -28,7 +28,7 @@ from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.failure import execution_failed
 from toolgate.executor.mistakes import mistake
 from toolgate.executor.people.people import People
-from toolgate.executor.provider import KINDS, NOT_BEGUN, Choosy, Provider
+from toolgate.executor.provider import KINDS, NOT_BEGUN, Choosy, Provider, keyless
 from toolgate.executor.recording.entries import downstream_key
 from toolgate.executor.recording.record import Record
 from toolgate.executor.recording.remember import Remember
@@ -161,7 +161,7 @@ class Executor:
             close = get_close_matches(spec.provider, {*self._providers, *KINDS}, n=1)
             meant = f"; did you mean {close[0]!r}?" if close else ""
             return f"no provider {spec.provider!r} is available{meant}"
-        reason = provider.unusable(spec)
+        reason = provider.unusable(spec) or keyless(provider, spec)
         self._heed(spec.provider, provider)
         return reason
 

@@ -56,3 +56,28 @@ class Choosy(Protocol):
         whatever the arguments, one of `NOT_BEGUN` is raised.
         """
         ...
+
+
+@runtime_checkable
+class Keyed(Protocol):
+    """A provider that hands `call.downstream_key` to the far side. It need not do that."""
+
+    def unkeyed(self, spec: ToolSpec) -> str | None:
+        """Why the far side would not be told the key, or `None` where it is.
+
+        Asked of usable specs alone.
+        """
+        ...
+
+
+def keyless(provider: Provider, spec: ToolSpec) -> str | None:
+    """Why a spec is not what it says: it would be tried again under a key that nobody hears of."""
+    if spec.downstream_key is None or spec.effect.repeatable:
+        return None
+    if isinstance(provider, Keyed):
+        return provider.unkeyed(spec)
+    return (
+        f"it has a downstream_key, but provider {spec.provider!r} hands no key on: trying again "
+        "could do it twice; leave downstream_key out, and write a probe if a tool can tell whether "
+        "it happened"
+    )

@@ -43,7 +43,8 @@ def submitted(
     """The entry as it is to be from now on. One that is run again is started at once."""
     wanted = Submit(digest=intent.digest, lease_ns=lease_ns, may_start=may_start)
     brought = _brought(found, intent)
-    after = step(brought.slot, wanted, now_ns)
+    # What is unknown is asked for again while its key holds, which it does anew from then on.
+    after = step((found if found.state is State.UNKNOWN else brought).slot, wanted, now_ns)
     slot = after.slot
     if after.action is Action.AGAIN and _has_its_answer(found, intent):
         return Begun(found, Action.REPLAY)

@@ -267,7 +267,8 @@ def _submitted(slot: Slot, event: Submit, now_ns: int) -> Step:
     if slot.state in {State.CLAIMED, State.STARTED, State.RELEASED}:
         return _gone_on(slot, event, now_ns)
     if slot.state is State.UNKNOWN and slot.recovery is Recovery.KEYED:
-        return _asked_again(slot, event)
+        # The far side need not know a key for longer than we do.
+        return Step(slot, Action.REPLAY) if _is_over(slot, now_ns) else _asked_again(slot, event)
     gives_back = (slot.state is State.FAILED and not slot.permanent) or (
         # Whatever became of it, running it again equals running it once.
         slot.state is State.UNKNOWN and slot.recovery is Recovery.AGAIN

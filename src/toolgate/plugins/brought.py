@@ -6,7 +6,7 @@ from typing import Any
 
 from toolgate.call import Call
 from toolgate.errors import UnsupportedProvider
-from toolgate.executor.provider import Choosy, Provider
+from toolgate.executor.provider import Choosy, Provider, keyless
 from toolgate.providers.plugged import LOCAL, closed
 from toolgate.spec.tool import ToolSpec
 
@@ -90,6 +90,14 @@ class _Kind:
             return f"the plugin that brings provider {self._kind!r} is not live"
         try:
             return self._held.provider.unusable(spec)
+        except Exception as error:  # noqa: BLE001  it is not ours, and can raise anything
+            return f"provider {self._kind!r} could not look at it ({type(error).__name__})"
+
+    def unkeyed(self, spec: ToolSpec) -> str | None:
+        """As it says itself; one that says nothing hands no key on."""
+        provider = None if self._held is None else self._held.provider
+        try:
+            return None if provider is None else keyless(provider, spec)
         except Exception as error:  # noqa: BLE001  it is not ours, and can raise anything
             return f"provider {self._kind!r} could not look at it ({type(error).__name__})"
 

@@ -83,6 +83,12 @@ class McpProvider:
         self._bound[spec.name] = bound
         return None
 
+    def unkeyed(self, spec: ToolSpec) -> str | None:
+        """Arguments are a tool's; what is read of a server has none that a key could be."""
+        if self._bound[spec.name].method:
+            return "it has a downstream_key, but is no tool of its server; leave downstream_key out"
+        return None
+
     async def run(self, call: Call) -> Any:
         """The server's answer as data, or its error."""
         spec = call.grant.spec

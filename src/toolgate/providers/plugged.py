@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from toolgate.call import Call
 from toolgate.errors import UnsupportedProvider
-from toolgate.executor.provider import KINDS, Choosy, Provider
+from toolgate.executor.provider import KINDS, Choosy, Provider, keyless
 from toolgate.settings.outward import CustomProvider
 from toolgate.spec.tool import ToolSpec
 
@@ -114,6 +114,14 @@ class _Plugged:
             return self._broken
         try:
             return provider.unusable(spec)
+        except Exception as error:  # noqa: BLE001  it is not ours, and can raise anything
+            return f"provider {self._kind!r} could not look at it ({type(error).__name__})"
+
+    def unkeyed(self, spec: ToolSpec) -> str | None:
+        """As it says itself; one that says nothing hands no key on."""
+        provider = self._loaded()
+        try:
+            return None if provider is None else keyless(provider, spec)
         except Exception as error:  # noqa: BLE001  it is not ours, and can raise anything
             return f"provider {self._kind!r} could not look at it ({type(error).__name__})"
 

@@ -64,6 +64,16 @@ class PythonProvider:
             return str(missing)
         return None
 
+    def unkeyed(self, spec: ToolSpec) -> str | None:
+        """A function learns the key from its call alone."""
+        if self._bindings[spec.name].injected is not None:
+            return None
+        return (
+            "it has a downstream_key, but its function is not handed one: trying again could do it "
+            "twice; let the function take call: toolgate.Call and hand call.downstream_key to the "
+            "far side, or leave downstream_key out"
+        )
+
     async def run(self, call: Call) -> Any:
         """Call the function with its own types; answer with plain JSON."""
         spec = call.grant.spec

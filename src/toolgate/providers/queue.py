@@ -77,6 +77,9 @@ class QueueProvider:
             return "nobody may answer it: name the system that runs it in queue.producers"
         return None
 
+    def unkeyed(self, spec: ToolSpec) -> str | None:
+        """Every message holds it."""
+
     async def run(self, call: Call) -> Any:
         """Its answer; the chain around it says for how long it is waited for."""
         spec, outlet = call.grant.spec, self._outlet

@@ -15,6 +15,8 @@ from toolgate.tools.means import Means
 from toolgate.tools.table import Function, Row, table
 
 _CARE = ("effect", "destructive", "requires_confirmation", "requires_approval")
+# Those that hand their call's key on: in a header, as the id of a message, as the key of a task.
+_KEYED = frozenset({"a2a_chat", "call_subordinate", "http_post"})
 
 
 class BuiltinProvider:
@@ -47,6 +49,12 @@ class BuiltinProvider:
         if self._programs.get(spec.name) is spec:
             self._means.require_sandbox()
         return ()
+
+    def unkeyed(self, spec: ToolSpec) -> str | None:
+        """Most of them have nobody to hand it to."""
+        if _named(spec) in _KEYED:
+            return None
+        return "it has a downstream_key, but this built-in tool hands none on; leave it out"
 
     async def run(self, call: Call) -> Any:
         """The result, as plain JSON."""

@@ -2,14 +2,15 @@
 
 from toolgate.asked import Asked
 from toolgate.call import Output
-from toolgate.errors import CallNotFound, InvalidRequest
+from toolgate.errors import CallNotFound, IdempotencyConflict, InProgress, InvalidRequest
 from toolgate.executor.aftercare import recalled
 from toolgate.executor.aftercare.probing import Find, Perform
-from toolgate.executor.recording.claim import again_key
+from toolgate.executor.recording.claim import again_key, number_of, reason_of
 from toolgate.executor.recording.entries import downstream_key
 from toolgate.executor.recording.replay import in_progress
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.ledger import Ledger, Which
+from toolgate.ledger.machine import Recovery
 from toolgate.ledger.state import OPEN, State
 from toolgate.spec.document import sha256
 
@@ -18,6 +19,7 @@ _MOST_WORDS = 2_000
 _AGAIN = frozenset({State.UNKNOWN, State.FAILED})
 # An attempt that came so far is not made a second time for the same reason.
 _STANDS = frozenset({State.SUCCEEDED, State.COMPENSATION_FAILED, State.WAITING})
+_BEARS_IT = frozenset({Recovery.AGAIN, Recovery.KEYED})
 # So many are counted; whoever has tried that often has other worries.
 _MOST_ATTEMPTS = 1_000
 
@@ -47,7 +49,8 @@ class Settling:
 
         The gate decides as for any call. The first one stays as it is; both are linked, and the far
         side knows both by one key. Who asks twice for the same reason, since they did not hear the
-        first answer, is given that: unless that attempt, too, did not do it for sure.
+        first answer, is given that, unless it is known that this attempt did not do it either. One
+        whose end is unknown has to be settled before there is another.
         """
         why = _reason(why)
         entry = await self._found(tenant, call_id)
@@ -71,15 +74,19 @@ class Settling:
         key = await self._attempt(entry, who, why)
         # Before anything runs: what is done is on record under a name, whatever happens then.
         await self._ledger.note(entry, "call.again", {"state": entry.state}, who=who, why=why)
-        asked = recalled.asked_of(entry)
-        return await self._perform(
-            entry.tool,
-            args,
-            caller=recalled.same_caller(entry),
-            # Outside its turn, in which it would be the same call.
-            turn=None,
-            asked=Asked(kind=asked.kind, planned=asked.planned, again_of=entry.call_id, key=key),
-        )
+        first = recalled.asked_of(entry)
+        asked = Asked(kind=first.kind, planned=first.planned, again_of=entry.call_id, key=key)
+        try:
+            return await self._perform(
+                entry.tool,
+                args,
+                caller=recalled.same_caller(entry),
+                # Outside its turn, in which it would be the same call.
+                turn=None,
+                asked=asked,
+            )
+        except IdempotencyConflict as conflict:
+            raise _taken(entry, conflict) from None
 
     async def _attempt(self, entry: Entry, who: str, why: str) -> str:
         """The key of this attempt; `InProgress` while another one runs."""
@@ -88,15 +95,48 @@ class Settling:
         running = next((one for one in before if one.state in OPEN), None)
         if running is not None:
             raise in_progress(running)
-        failed = sum(one.state not in _STANDS for one in before)
         reason = sha256(f"{who}\0{why}".encode("utf-8", "backslashreplace"))[7:23]
-        return again_key(downstream_key(entry), f"{failed} {reason}")
+        numbers = [number for one in before if (number := number_of(one.key)) is not None]
+        number = max(numbers, default=-1) + 1
+        stands = [one for one in before if one.state in _STANDS or _may_have_happened(one)]
+        same = next((one for one in stands if reason_of(one.digest) == reason), None)
+        if same is None:
+            doubtful = next(filter(_may_have_happened, stands), None)
+            if doubtful is not None:
+                raise _settle_first(entry, doubtful)
+            # Whoever asks for it goes on with what a person was asked about.
+            same = next((one for one in stands if one.state is State.WAITING), None)
+        if same is not None:
+            reason = reason_of(same.digest)
+            known = number_of(same.key)
+            number = number if known is None else known
+        return again_key(downstream_key(entry), entry.call_id, number, reason)
 
     async def _found(self, tenant: str, call_id: str) -> Entry:
         entry = await self._find(tenant, call_id)
         if entry is None:
             raise CallNotFound(call_id)
         return entry
+
+
+def _may_have_happened(attempt: Entry) -> bool:
+    """Whether another attempt could do a second time what this one did."""
+    return attempt.state is State.UNKNOWN and attempt.recovery not in _BEARS_IT
+
+
+def _settle_first(entry: Entry, attempt: Entry) -> InvalidRequest:
+    return InvalidRequest(
+        f"The call {entry.call_id!r} was run again as {attempt.call_id!r}, and nobody saw how that "
+        f"ended: one more could do it twice. Settle {attempt.call_id!r} first. Nothing ran."
+    )
+
+
+def _taken(entry: Entry, conflict: IdempotencyConflict) -> InProgress:
+    return InProgress(
+        f"Somebody else has begun to run the call {entry.call_id!r} again, or its tool was changed "
+        "since you did. Look at what came of that before you ask once more. Nothing ran.",
+        **conflict.details,
+    )
 
 
 def _reason(why: str) -> str:

@@ -46,9 +46,24 @@ def check_key(key: object) -> str:
     return key
 
 
-def again_key(first: str, attempt: str) -> str:
-    """The key of a call that an operator runs again; `first`: what the far side knows it by."""
-    return f"{_AGAIN}{first} {attempt}"
+def again_key(first: str, call_id: str, number: int, reason: str) -> str:
+    """The key of a call that an operator runs again; `first`: what the far side knows it by.
+
+    Of those who make the same attempt for different reasons, the store lets one have it: the
+    reason is no part of what is claimed, but of what it is claimed for.
+    """
+    return f"{_AGAIN}{first} {call_id} {number} {reason}"
+
+
+def number_of(key: str) -> int | None:
+    """Which attempt it is, of a call that an operator runs again; nothing where its key is free."""
+    number = key.rpartition(" ")[2]
+    return int(number) if key.startswith(_AGAIN) and number.isdecimal() else None
+
+
+def reason_of(digest: str) -> str:
+    """What an operator ran it again for; empty of calls that nobody did."""
+    return digest.partition(" ")[2]
 
 
 def first_of(key: str) -> str:
@@ -77,6 +92,9 @@ def claim_of(call: Call, raw: bytes, redactor: Redactor = PLAIN) -> Claim:
         # The tool fills them in itself: written out or left out, it is the same call.
         args = canonical_args(orjson.dumps({**defaults, **orjson.loads(raw)}))
     digest = sha256(b"\0".join((spec.name.encode(), spec.fingerprint.encode(), args)))
+    if call.asked.again_of and call.asked.key.startswith(_AGAIN):
+        key, _, reason = call.asked.key.rpartition(" ")
+        return Claim(f"{owner}/key", key, f"{digest} {reason}")
     if call.asked.key:
         return Claim(f"{owner}/key", _without_secrets(call.asked.key, redactor), digest)
     if call.turn is None:

@@ -75,6 +75,9 @@ class HttpProvider:
             return str(problems)
         return None
 
+    def unkeyed(self, spec: ToolSpec) -> str | None:
+        """Every request holds it: one that has no place for it is not made."""
+
     def unfit(self, spec: ToolSpec, args: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
         """What no request can be made from: the one that would be sent is, and is not."""
         kept = self._plans.get(spec.name)
