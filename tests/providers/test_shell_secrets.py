@@ -12,6 +12,7 @@ from tests.blank import put_blank
 from tests.house import ME, STORE
 from tests.providers.programs import shell_tool, with_bubblewrap
 from toolgate import Toolgate
+from toolgate.configuration import load
 from toolgate.providers.shell import provider
 from toolgate.sandbox.sandbox import Finished
 from toolgate.settings.outward import Commands, CommandSecret, Providers
@@ -31,8 +32,12 @@ def bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HERE_SHORT", "ab")
 
 
-def _uncovered(finished: Finished, _held: object) -> Finished:
+def _uncovered(finished: Finished, _hidden: object) -> Finished:
     return finished
+
+
+def _as_read(value: Any, _raw: bytes, _hidden: object) -> Any:
+    return value
 
 
 def house(
@@ -74,6 +79,48 @@ async def test_a_command_gets_its_secret_and_cannot_say_it(
         monkeypatch.setattr(provider, "covered", _uncovered)
         bare = (await gate.call("says", {}, caller=ME)).data["stdout"]
         assert bare.splitlines() == [VALUE, base64.b64encode(VALUE.encode()).decode()]
+
+
+CUT = "import os; t = os.environ['TOKEN']; os.write({to}, (b'x' * 990) + t.encode() + b'y' * 5000)"
+
+
+@pytest.mark.parametrize("to", [1, 2])
+async def test_a_secret_that_the_end_of_the_output_cuts_off_is_not_told_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: int
+) -> None:
+    tool = with_token("says", "python3", "-c", CUT.format(to=to), limits={"output": 1_000})
+    async with house(tmp_path, tool) as gate:
+        said = await gate.call("says", {}, caller=ME)
+        assert said.error is not None
+        assert said.error.message.endswith("xxx[secret]")
+        # The guard-off control.
+        monkeypatch.setattr(provider, "covered", _uncovered)
+        bare = await gate.call("says", {}, caller=ME)
+        assert bare.error is not None
+        assert bare.error.message.endswith(f"xxx{VALUE[:10]}")
+
+
+ESCAPES = r"""import os
+print('["' + "".join("\\u%04x" % ord(one) for one in os.environ["TOKEN"]) + '"]')"""
+
+
+async def test_a_secret_that_json_writes_in_other_words_is_not_told_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with house(tmp_path, with_token("says", "python3", "-c", ESCAPES, output="json")) as gate:
+        said = await gate.call("says", {}, caller=ME)
+        assert said.data == ["[secret]"]
+        # The guard-off control.
+        monkeypatch.setattr(provider, "value_without", _as_read)
+        assert (await gate.call("says", {}, caller=ME)).data == [VALUE]
+
+
+def test_the_settings_say_whose_a_secret_is(tmp_path: Path) -> None:
+    file = tmp_path / "toolgate.toml"
+    file.write_text(
+        '[providers.shell.secrets.releases]\nvalue_env = "HERE_TOKEN"\ntools = ["says"]\n'
+    )
+    assert load(file).providers.shell.secrets["releases"].tools == ("says",)
 
 
 async def test_a_key_of_several_lines_is_taken_out_line_by_line(

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.house import ME, open_gate, states, until
-from toolgate import Caller, Toolgate, Turn, tool
+from toolgate import Caller, Output, Toolgate, Turn, tool
 from toolgate.errors import InvalidArguments, InvalidSpecs, Overloaded
+from toolgate.executor import queued
 from toolgate.settings.fleet import Fleet
 from toolgate.settings.settings import Settings
 from toolgate.spec.reader import read_tool
@@ -163,6 +164,36 @@ async def test_one_tenant_that_floods_does_not_starve_another(tmp_path: Path) ->
         bench.open.set()
         await until(lambda: 1_000 in bench.did)
         assert bench.did.index(1_000) < 10
+
+
+async def test_only_so_many_of_a_tenant_and_of_all_are_held_until_theirs_has_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them holds a connection: one tenant's would shut out all others."""
+    monkeypatch.setattr(queued, "_MOST_OF_TENANT", 2)
+    monkeypatch.setattr(queued, "_MOST_WAITING", 3)
+    async with open_gate(tmp_path) as gate:
+        bench = Bench()
+        bench.add(gate, effect="irreversible")
+        bench.open.clear()
+
+        def sent(number: int, tenant: str) -> asyncio.Task[Output]:
+            caller = Caller(tenant=tenant)
+            return asyncio.create_task(
+                gate.call("work", {"number": number}, caller=caller, wait_s=600)
+            )
+
+        held = [sent(1, "many"), sent(2, "many")]
+        await until(lambda: bench.began == 2)
+        assert (await sent(3, "many")).status == "queued"
+        held.append(sent(4, "one"))
+        await until(lambda: bench.began == 4)
+        assert (await sent(5, "another")).status == "queued"
+        bench.open.set()
+        assert {(await one).status for one in held} == {"success"}
+        # Who is not held is not forgotten, and who is answered makes room.
+        await until(lambda: sorted(bench.did) == [1, 2, 3, 4, 5])
+        assert (await sent(6, "many")).status == "success"
 
 
 def test_what_holds_a_secret_is_not_queued() -> None:

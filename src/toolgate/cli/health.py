@@ -35,6 +35,8 @@ _HERE = {b"/metrics": metrics}
 _HOST = re.compile(rb"\r\nhost:[ \t]*([^\r\n]*?)[ \t]*\r\n", re.IGNORECASE)
 _SECONDS = 5.0
 _MOST_BYTES = 8_192
+# Connections at a time: no key is asked for here, and their files are those of the whole process.
+_MOST = 64
 # A loop that has not come round for so long will not: only a new process helps.
 _STUCK_S = 60.0
 # How long the loop gets to say what only it can; probes wait about as long.
@@ -77,6 +79,8 @@ class Health:
         self._paths = {**_PATHS, **_HERE} if is_loopback(where.host) else _PATHS
         # A page elsewhere whose name points to this machine is not told them.
         self._is_meant = host_check(Server(host=where.host))
+        # Who is connected, from the first on, and whether they have asked.
+        self._connected: dict[asyncio.StreamWriter, bool] = {}
 
     def __enter__(self) -> Self:
         listening = listen(*self._where, advice=_ADVICE)
@@ -103,14 +107,21 @@ class Health:
             runner.run(self._listen(listening))
 
     async def _listen(self, listening: socket.socket) -> None:
-        server = await asyncio.start_server(self._answer, sock=listening, limit=_MOST_BYTES)
+        server = await asyncio.start_server(
+            self._answer, sock=listening, limit=_MOST_BYTES, backlog=_MOST
+        )
         await self._over.wait()
         server.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self._has_room():
+            writer.transport.abort()
+            return
+        self._connected[writer] = False
         with contextlib.suppress(TimeoutError, OSError, ValueError, asyncio.IncompleteReadError):
             async with asyncio.timeout(_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
+                self._connected[writer] = True
                 method, path, *_ = (*head.split(b" ", 2), b"", b"")
                 named = _HOST.search(head)
                 reply = await self._reply(method, path, named and named[1])
@@ -121,8 +132,24 @@ class Health:
                     f"Content-Length: {len(reply.body)}\r\n\r\n".encode()
                     + (b"" if method == b"HEAD" else reply.body)
                 )
-                await writer.drain()
-        writer.close()
+                writer.close()
+                await writer.wait_closed()
+        self._connected.pop(writer, None)
+        # Who does not take the answer does not keep the connection.
+        writer.transport.abort()
+
+    def _has_room(self) -> bool:
+        """Whether one more may come. Whoever has been there longest without a question goes: a
+        probe asks at once.
+        """
+        if len(self._connected) < _MOST:
+            return True
+        silent = next((one for one, asked in self._connected.items() if not asked), None)
+        if silent is None:
+            return False
+        del self._connected[silent]
+        silent.transport.abort()
+        return True
 
     async def _reply(self, method: bytes, path: bytes, host: bytes | None) -> Reply:
         name = path.partition(b"?")[0]

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from typing import Any, Self
 
@@ -24,6 +25,9 @@ _MARGIN_NS = 5_000_000_000
 _LAST_NS = 200_000_000
 _AT_ONCE = 500
 _AGAIN = 1.0
+# Who waits holds a connection: so many of a tenant, and of all. The rest ask by the id.
+_MOST_OF_TENANT = 256
+_MOST_WAITING = 512
 Place = Callable[[str], contextlib.AbstractContextManager[bool]]
 
 
@@ -120,6 +124,7 @@ class Queued(Extension):
         self._woken = woken
         self._trace = trace
         self._first: tuple[Extension, ...] = ()
+        self._waiting = Counter[str]()
 
     def behind(self, *links: Extension) -> Self:
         """A call that is queued passes these first: what they need stays where it came in."""
@@ -158,12 +163,24 @@ class Queued(Extension):
             self._woken()
             if call.asked.line is not None:
                 call.asked.line.queued(call.id)
-            left_ns = _left_ns(call)
-            if left_ns > 0:
-                # A wait that ends does not take the answer with it.
-                await asyncio.wait((answer,), timeout=left_ns / 1e9)
+            await self._waited(call, answer)
             is_told = answer.done() and not answer.cancelled()
             return answer.result() if is_told else still_queued(call)
+
+    async def _waited(self, call: Call, answer: asyncio.Future[Output]) -> None:
+        """As long as the caller likes; not at all where too many do."""
+        waiting, tenant, left_ns = self._waiting, call.caller.tenant, _left_ns(call)
+        is_full = waiting[tenant] >= _MOST_OF_TENANT or waiting.total() >= _MOST_WAITING
+        if left_ns <= 0 or is_full:
+            return
+        waiting[tenant] += 1
+        try:
+            # A wait that ends does not take the answer with it.
+            await asyncio.wait((answer,), timeout=left_ns / 1e9)
+        finally:
+            waiting[tenant] -= 1
+            if not waiting[tenant]:
+                del waiting[tenant]
 
     def _item(self, call: Call) -> Item:
         own = call.spec.queue_expires

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 import orjson
@@ -30,3 +31,29 @@ def without(body: bytes, hidden: tuple[bytes, ...]) -> bytes:
         if one in body:
             body = body.replace(one, _HIDDEN)
     return body
+
+
+def without_begun(body: bytes, hidden: tuple[bytes, ...]) -> bytes:
+    """The body without what one of these begins with at its end, where it was cut off."""
+    at = min((_begun(body, one) for one in hidden), default=len(body))
+    return body if at == len(body) else body[:at] + _HIDDEN
+
+
+def value_without(value: Any, raw: bytes, hidden: tuple[bytes, ...]) -> Any:
+    """The value that was read from this JSON without any of these; `TypeError` where it is far too
+    deep.
+    """
+    if not hidden or b"\\" not in raw:
+        return value
+    # Written in another way, it is the same secret.
+    return orjson.loads(without(orjson.dumps(value), hidden))
+
+
+def _begun(body: bytes, one: bytes) -> int:
+    """From where on the body is how this begins, and nothing else; its end where it is not."""
+    begins, at = one[:LEAST_TEXT], max(0, len(body) - len(one) + 1)
+    while (at := body.find(begins, at)) >= 0:
+        if one.startswith(body[at:]):
+            return at
+        at += 1
+    return len(body)

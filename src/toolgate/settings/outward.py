@@ -277,7 +277,9 @@ class CommandSecret(Part):
     """A secret that a command is handed as a variable."""
 
     value_env: Variable = Field(description="The environment variable that holds it.")
-    tools: Texts = Field(description="The tools whose command may be handed it, by name.")
+    tools: Texts = Field(
+        strict=False, description="The tools whose command may be handed it, by name."
+    )
 
 
 class Commands(Part):

@@ -10,7 +10,7 @@ import orjson
 from toolgate.call import Call
 from toolgate.errors import InvalidOutput, ToolError
 from toolgate.executor.mapping import UnmappedError, found
-from toolgate.net.hidden import without
+from toolgate.net.hidden import value_without, without
 from toolgate.providers.http import read
 from toolgate.providers.http.words import cleaned
 from toolgate.text.values import MOST, are_too_many
@@ -109,12 +109,8 @@ def _json(call: Call, body: bytes, hidden: tuple[bytes, ...]) -> Any:
             f"{call.spec.name!r} ran, but its answer has more than {MOST:,} values. Ask for less."
         )
     try:
-        value = orjson.loads(body)
-        if b"\\" in body and hidden:
-            # Written in another way, it is the same secret.
-            body = orjson.dumps(value)
-            value = orjson.loads(without(body, hidden))
-        elif body.count(b"[") + body.count(b"{") > _SHALLOW:
+        value = value_without(orjson.loads(body), body, hidden)
+        if body.count(b"[") + body.count(b"{") > _SHALLOW:
             orjson.dumps(value)
     except (orjson.JSONDecodeError, TypeError, RecursionError):
         raise InvalidOutput(

@@ -17,11 +17,12 @@ from toolgate.errors import (
     UnsupportedProvider,
 )
 from toolgate.executor.resilience.deadline import out_of_time, timed_out
+from toolgate.net.hidden import value_without
 from toolgate.providers.shell.argv import check_text
 from toolgate.providers.shell.command import Command, command
 from toolgate.providers.shell.env import PLAIN
 from toolgate.providers.shell.places import Surroundings
-from toolgate.providers.shell.secret import Secrets, covered
+from toolgate.providers.shell.secret import Secrets, covered, hidden_of
 from toolgate.providers.shell.template import Absent, Template, Unfit, text_of
 from toolgate.sandbox.sandbox import Ended, Finished, Sandbox
 from toolgate.spec.document import NON_FINITE, has_non_finite
@@ -107,7 +108,8 @@ class ShellProvider:
         held = self._secrets.variables(call.spec.name, found.secrets)
         policy = msgspec.structs.replace(found.policy, env=env | held, seconds=seconds)
         finished = await sandbox.run(argv, policy, stdin=stdin, folder=found.folder)
-        return _result(call, found, covered(finished, held))
+        hidden = hidden_of(held)
+        return _result(call, found, covered(finished, hidden), hidden)
 
     def _granted(self, spec: ToolSpec) -> Command:
         """A call runs what it was granted, also when a reload has put another in its place."""
@@ -158,7 +160,7 @@ def _text(found: Command, text: Template, args: Mapping[str, Any]) -> str:
     return filled
 
 
-def _result(call: Call, found: Command, finished: Finished) -> Any:
+def _result(call: Call, found: Command, finished: Finished, hidden: tuple[bytes, ...] = ()) -> Any:
     if finished.ended is Ended.OUT_OF_TIME:
         raise timed_out(call, seconds=finished.seconds)
     if finished.ended is not Ended.BY_ITSELF or finished.code not in found.ok:
@@ -171,13 +173,19 @@ def _result(call: Call, found: Command, finished: Finished) -> Any:
         }
     if found.output == "text":
         return finished.stdout.decode(errors="replace")
+    return _json(call, finished.stdout, hidden)
+
+
+def _json(call: Call, raw: bytes, hidden: tuple[bytes, ...]) -> Any:
     try:
-        value = orjson.loads(finished.stdout)
-    except orjson.JSONDecodeError as error:
+        value = orjson.loads(raw)
+        is_finite = not has_non_finite(value)
+        value = value_without(value, raw, hidden)
+    except (orjson.JSONDecodeError, TypeError) as error:
         raise InvalidOutput(
             f"{call.spec.name!r} ran, but what it wrote is not JSON ({error})."
         ) from None
-    if has_non_finite(value):
+    if not is_finite:
         raise InvalidOutput(f"{call.spec.name!r} ran, but what it wrote is not JSON ({NON_FINITE})")
     return value
 

@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 import msgspec
 
-from toolgate.net.hidden import forms, without
-from toolgate.sandbox.sandbox import Finished
+from toolgate.net.hidden import forms, without, without_begun
+from toolgate.sandbox.sandbox import Ended, Finished
 from toolgate.settings.outward import CommandSecret
 from toolgate.spec.secret import LEAST_TEXT
 
@@ -47,15 +47,21 @@ class Secrets:
         return value
 
 
-def covered(finished: Finished, values: Mapping[str, str]) -> Finished:
-    """What a program said, without what it was handed in secret."""
+def hidden_of(values: Mapping[str, str]) -> tuple[bytes, ...]:
+    """How what a program is handed in secret may stand in what it says."""
     if not values:
-        return finished
+        return ()
     # A key of several lines is told line by line as well.
     lines = (one for value in values.values() for one in value.splitlines())
-    hidden = forms({*values.values(), *(one for one in lines if len(one) > 2 * LEAST_TEXT)})
-    return msgspec.structs.replace(
-        finished,
-        stdout=without(finished.stdout, hidden),
-        stderr=without(finished.stderr, hidden),
-    )
+    return forms({*values.values(), *(one for one in lines if len(one) > 2 * LEAST_TEXT)})
+
+
+def covered(finished: Finished, hidden: tuple[bytes, ...]) -> Finished:
+    """What a program said, without any of these."""
+    if not hidden:
+        return finished
+    stdout, stderr = without(finished.stdout, hidden), without(finished.stderr, hidden)
+    if finished.ended is not Ended.BY_ITSELF:
+        # It may have been cut off in the middle of one.
+        stdout, stderr = without_begun(stdout, hidden), without_begun(stderr, hidden)
+    return msgspec.structs.replace(finished, stdout=stdout, stderr=stderr)

@@ -16,6 +16,7 @@ from toolgate.server.mcp.promised import RETOLD, held, is_aside
 from toolgate.server.mcp.rpc import Id
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
+from toolgate.upstreams.claims import disowned
 
 log = logging.getLogger("toolgate.server")
 CALL_ID = "toolgate/callId"
@@ -25,7 +26,9 @@ _ASIDE = (
     "The tool ran, and this is the head of its result. The rest is read by the reference, if there "
     "is one: do not call the tool again for it."
 )
-_MARKED = frozenset({"content", "structuredContent", "isError", "_meta"})
+_MARKED = frozenset({"content", "structuredContent"})
+# What is said of a result beside it: a server's word, which its provider has looked through.
+_MARKED_BY_SERVER = _MARKED | {"isError", "_meta"}
 _SERVER = {revision.SERVER: dict(revision.INFO)}
 _HEAD = (
     b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":%b}],"isError":false%b,'
@@ -37,20 +40,22 @@ _PARTS = _HEAD + b"}}}"
 _UNTRUSTED_PARTS = _HEAD + b',"%b":true}}}' % UNTRUSTED.encode()
 
 
-def finished(output: Output, spec: ToolSpec | None, *, modern: bool) -> dict[str, Any]:
-    """The whole result."""
+def finished(
+    output: Output, spec: ToolSpec | None, *, modern: bool, of_server: bool = False
+) -> dict[str, Any]:
+    """The whole result. `of_server`: one of MCP made it."""
     meta: dict[str, Any] = {CALL_ID: output.call_id, STATUS: output.status}
     if output.cached:
         meta["toolgate/cached"] = True
     if output.untrusted:
         meta[UNTRUSTED] = True
     if output.error is not None:
-        return _failed(output, meta, modern=modern)
+        return _failed(output, meta, modern=modern, of_server=of_server)
     data: Any = output.data
     result: dict[str, Any]
-    if is_content(data):
+    if is_content(data, of_server=of_server):
         if output.untrusted:
-            data = disclaimed(data)
+            data = not_ours(output)
         result, meta = {"isError": False, **data}, _beside(data) | meta
         if spec is not None:
             # A list that tells of a schema promises something that fits it.
@@ -114,9 +119,10 @@ def stamped(
     return result
 
 
-def is_content(data: Any) -> bool:
+def is_content(data: Any, *, of_server: bool = False) -> bool:
     """Whether a tool speaks in MCP's own blocks: text, images, sounds, resources."""
-    if type(data) is not dict or not data.keys() <= _MARKED:
+    marked = _MARKED_BY_SERVER if of_server else _MARKED
+    if type(data) is not dict or not data.keys() <= marked:
         return False
     blocks = cast("dict[str, Any]", data).get("content")
     if type(blocks) is not list:
@@ -127,7 +133,7 @@ def is_content(data: Any) -> bool:
     ]
     if not all(type(kind) is str for kind in kinds):
         return False
-    # Only a result of MCP says `isError`: also one of no block, or of kinds that nobody knows here.
+    # Only a server's says `isError`: also one of no block, or of kinds that nobody knows here.
     return "isError" in data or (bool(kinds) and BLOCKS.issuperset(kinds))
 
 
@@ -137,7 +143,14 @@ def _beside(data: dict[str, Any]) -> dict[str, Any]:
     return cast("dict[str, Any]", meta) if type(meta) is dict else {}
 
 
-def _failed(output: Output, meta: dict[str, Any], *, modern: bool) -> dict[str, Any]:
+def not_ours(output: Output) -> Any:
+    """Blocks that others wrote, without anything in our name: neither in `_meta` nor by a URI."""
+    return disowned(output.call_id, disclaimed(output.data), kind="call")
+
+
+def _failed(
+    output: Output, meta: dict[str, Any], *, modern: bool, of_server: bool
+) -> dict[str, Any]:
     error = output.error
     assert error is not None  # noqa: S101  its caller has looked
     meta[ERROR] = {"code": error.code, "retryable": error.retryable}
@@ -147,8 +160,8 @@ def _failed(output: Output, meta: dict[str, Any], *, modern: bool) -> dict[str, 
         meta[ERROR]["details"] = error.details
     said = {"type": "text", "text": text}
     result: dict[str, Any] = {"content": [said], "isError": True}
-    if is_content(output.data):
-        given = disclaimed(output.data) if output.untrusted else output.data
+    if is_content(output.data, of_server=of_server):
+        given = not_ours(output) if output.untrusted else output.data
         result = {**given, "content": [said, *given["content"]], "isError": True}
         meta = _beside(given) | meta
     return stamped(result, meta, modern=modern)

@@ -12,7 +12,7 @@ import orjson
 from toolgate.call import Output
 from toolgate.errors import ToolError
 from toolgate.server.mcp import own, revision
-from toolgate.server.mcp.answers import is_content
+from toolgate.server.mcp.answers import is_content, not_ours
 from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.label import UNTRUSTED, disclaimed, labelled, theirs
 from toolgate.server.mcp.others import SERVER, Others, Share, named, said, which
@@ -165,10 +165,9 @@ async def _contents(
         raise failed(output, uri)
     data: Any = output.data
     if is_content(data):
-        held = [block["resource"] for block in data["content"] if block["type"] == "resource"]
+        told = not_ours(output) if output.untrusted else data
+        held = [block["resource"] for block in told["content"] if block["type"] == "resource"]
         if held:
-            if output.untrusted:
-                held = [disclaimed(one) for one in held]
             return labelled({"contents": held}, output)
     raw = data if type(data) is str else orjson.dumps(data).decode()
     kind = resource.media_type or ("text/plain" if type(data) is str else own.JSON)

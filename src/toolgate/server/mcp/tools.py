@@ -20,6 +20,7 @@ from toolgate.server.mcp import answers, person, rpc
 from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.line import ToolLine, answers_of
 from toolgate.server.mcp.listing import Listing
+from toolgate.server.mcp.promised import RETOLD
 from toolgate.server.mcp.rpc import INVALID_PARAMS, MISSING_CAPABILITY, Fault, Id, mapping, text
 from toolgate.server.mcp.seal import Seal
 from toolgate.spec.effect import Effect
@@ -159,11 +160,12 @@ class Calls:
         """How a call ended, as the result of its tool."""
         if not gate.features.structured_tool_output and output.error is None:
             output = msgspec.structs.replace(output, data=bare(output))
+        of_server = spec is not None and spec.provider in RETOLD
         if spec is not None:
             shape = self._listing.shape(spec)
             # What the client was promised nothing of is held against nothing.
             spec = spec if (shape.has_output if modern else shape.has_older_output) else None
-        return answers.finished(output, spec, modern=modern)
+        return answers.finished(output, spec, modern=modern, of_server=of_server)
 
     async def _run(
         self, exchange: Exchange, name: str, args: dict[str, Any], found: _Round
