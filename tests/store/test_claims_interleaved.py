@@ -168,9 +168,9 @@ async def test_a_batch_is_what_is_compared(tmp_path: Path, monkeypatch: pytest.M
     sizes: list[int] = []
     real = sqlite._committed  # pyright: ignore[reportPrivateUsage]
 
-    def counted(connection: Any, batch: list[Any]) -> list[Any]:
+    def counted(connection: Any, batch: list[Any], look: Any) -> list[Any]:
         sizes.append(len(batch))
-        return real(connection, batch)
+        return real(connection, batch, look)
 
     database = Sqlite(tmp_path / "toolgate.db")
     await migrate(database)

@@ -4,6 +4,7 @@
 import asyncio
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,11 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     commits: list[int] = []
     real = sqlite._committed
 
-    def count(connection: Connection, batch: list[Job]) -> list[Answer]:
+    def count(
+        connection: Connection, batch: list[Job], look: Callable[[Connection], None]
+    ) -> list[Answer]:
         commits.append(len(batch))
-        return real(connection, batch)
+        return real(connection, batch, look)
 
     monkeypatch.setattr(sqlite, "_committed", count)
     return commits
