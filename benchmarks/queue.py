@@ -30,11 +30,13 @@ from benchmarks.measure import Bar, Row, options, report
 from tests.servers.kafka import Kafka
 from tests.servers.postgres import Postgres
 from tests.servers.process import AbsentError
-from toolgate import Toolgate
+from toolgate import Caller, Toolgate
 
 TOOLGATE = (sys.executable, "-c", "from toolgate.cli.main import main; main()")
 # More callers than two workers have places: both have their hands full.
 WARM, CALLS, CALLERS, ALONE = 600, 4_000, 512, 60
+# Of two tenants: no more of one wait for theirs at a time.
+TENANTS = (CALLER, Caller(tenant="umbrella", agent="billing", user="bob"))
 # So little that two workers leave room to all that serves them.
 PART = 0.15
 AT_LEAST_X = 1.5
@@ -197,12 +199,12 @@ def _shown(label: str, took: Sequence[Round]) -> list[Row]:
 async def _many(gate: Toolgate, calls: int, callers: int) -> None:
     left = iter(range(calls))
 
-    async def caller() -> None:
+    async def caller(who: Caller) -> None:
         for number in left:
-            output = await gate.call("nothing", {"text": str(number)}, caller=CALLER)
+            output = await gate.call("nothing", {"text": str(number)}, caller=who)
             assert output.ok, output
 
-    await asyncio.gather(*(caller() for _ in range(callers)))
+    await asyncio.gather(*(caller(TENANTS[number % 2]) for number in range(callers)))
 
 
 async def _lone(gate: Toolgate) -> list[float]:
