@@ -1,6 +1,7 @@
 """`toolgate serve --reload` follows its files, and a broken one leaves what runs alone."""
 
 import asyncio
+import contextlib
 import signal
 import subprocess
 from collections.abc import Callable, Generator
@@ -80,7 +81,13 @@ class Hand:
         return answer.body.get("data") if answer.status == 200 else answer.body["code"]
 
     async def becomes(self, ask: Callable[[], Any], wanted: Any) -> None:
-        await until(lambda: ask() == wanted)
+        def has_become() -> bool:
+            # While one server takes the other's place, a connection may be cut.
+            with contextlib.suppress(ConnectionError):
+                return ask() == wanted
+            return False
+
+        await until(has_become)
 
     @property
     def log(self) -> str:

@@ -16,10 +16,9 @@ def main(file: str, folder: Path) -> None:
         while not (folder / "over").exists():
             connection.execute("BEGIN IMMEDIATE")
             (folder / f"began-{os.getpid()}").touch()
-            if (folder / "shut").exists():
-                (folder / "locked").touch()
             time.sleep(0.01)
             while (folder / "shut").exists():
+                (folder / "locked").touch()
                 time.sleep(0.01)
             connection.execute("COMMIT")
             # Else it would have it again before anybody else looks.
