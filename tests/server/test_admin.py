@@ -34,6 +34,14 @@ def test_every_route_is_asked_here() -> None:
         ("POST", "plugins/approve"),
         ("POST", "queue/retry"),
         ("POST", "queue/discard"),
+        # What is asked of a server instead of its store: tests/cli, test_proof_there and the like.
+        ("DELETE", "imports"),
+        ("GET", "audit/anchors"),
+        ("GET", "audit/export"),
+        ("GET", "imports"),
+        ("POST", "audit/verify"),
+        ("POST", "replay"),
+        ("PUT", "imports"),
     }
     assert asked | alone == there
     # One more makes an admin's key.
