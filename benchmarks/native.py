@@ -20,6 +20,7 @@ import uvloop
 from benchmarks import plain_math, plain_matrices
 from benchmarks.embedded import CALLER
 from benchmarks.measure import Bar, Row, family, options, report
+from tests.servers.sandboxes import on_path
 from toolgate import Toolgate
 from toolgate.settings.settings import Settings
 from toolgate.tools.native.gaussian_process import LENGTHS
@@ -215,6 +216,7 @@ def _plain_ms(function: Callable[[], object]) -> float:
 
 def main() -> int:
     chosen = options("The native tools against plain Python.").parse_args()
+    on_path()
     rows, bars = uvloop.run(measured())
     return report("Native tools", rows, bars, as_json=chosen.json)
 

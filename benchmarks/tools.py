@@ -16,6 +16,7 @@ import uvloop
 
 from benchmarks.embedded import CALLER
 from benchmarks.measure import Bar, Call, Row, cpu_us, family, options, report
+from tests.servers.sandboxes import on_path
 from toolgate import Toolgate
 from toolgate.settings.settings import FOLDER, Settings
 
@@ -115,6 +116,7 @@ def _call(gate: Toolgate, one: Measured) -> Call:
 
 def main() -> int:
     chosen = options("What built-in tools cost, warm.").parse_args()
+    on_path()
     found = uvloop.run(measured())
     bars = [
         Bar(name=name, value=_ms(found[name]), limit=one.at_most_ms, unit="ms of CPU")

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from tests.house import until
 from tests.sandbox.conftest import PYTHON
-from toolgate.errors import ProviderUnavailable
 from toolgate.sandbox.cgroup import hierarchy
 from toolgate.sandbox.policy import MEGABYTE, Policy
 from toolgate.sandbox.probing import interpreter
@@ -103,8 +102,3 @@ async def test_one_that_is_talked_to_is_ended_with_all_that_it_started(gvisor: S
     await running.end(patience=0)
     assert await running.wait() != 0
     await until(lambda: not _left())
-
-
-async def test_hosts_are_refused_for_there_is_no_way_out_of_it(gvisor: Sandbox) -> None:
-    with pytest.raises(ProviderUnavailable, match="no network"):
-        await gvisor.run(["true"], Policy(hosts=("example.com",)))

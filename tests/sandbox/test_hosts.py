@@ -1,8 +1,9 @@
-"""Programs in bubblewrap with `hosts`: those are reached, and nothing else."""
+"""Programs with `hosts`: those are reached, and nothing else."""
 
 import gc
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -14,6 +15,7 @@ from toolgate import Toolgate
 from toolgate.errors import ProviderUnavailable
 from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
+from toolgate.sandbox import gvisor as gvisor_kind
 from toolgate.sandbox.choosing import chosen
 from toolgate.sandbox.policy import Policy
 from toolgate.sandbox.probing import interpreter
@@ -24,6 +26,7 @@ from toolgate.settings.settings import Settings as All
 from toolgate.upstreams.dialing import connected
 
 pytestmark = [pytest.mark.req("P4"), pytest.mark.usefixtures("bubblewrap")]
+Kind = Literal["bubblewrap", "gvisor"]
 _FETCHING = Path(__file__).with_name("fetching.py")
 _TRIES = """
 import json, socket, sys, urllib.request
@@ -55,21 +58,29 @@ def _descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-async def _sandbox(guard: Guard) -> Sandbox:
-    return await chosen(Settings(kind="bubblewrap"), guard=guard)
+@pytest.fixture(params=["bubblewrap", "gvisor"])
+def kind(request: pytest.FixtureRequest) -> Kind:
+    request.getfixturevalue(request.param)
+    return request.param
 
 
-async def _tried(server: Far, *hosts: str) -> dict[str, str | bool]:
-    sandbox = await _sandbox(server.guard())
+async def _sandbox(kind: Kind, guard: Guard) -> Sandbox:
+    return await chosen(Settings(kind=kind), guard=guard)
+
+
+async def _tried(kind: Kind, server: Far, *hosts: str) -> dict[str, str | bool]:
+    sandbox = await _sandbox(kind, server.guard())
     policy = Policy(readable=interpreter(), hosts=hosts)
     done = await sandbox.run([*PYTHON, "-c", _TRIES, str(server.port)], policy)
     assert done.code == 0, done.stderr
     return json.loads(done.stdout)
 
 
-async def test_a_named_host_is_reached_through_the_proxy_and_nothing_else_is() -> None:
+async def test_a_named_host_is_reached_through_the_proxy_and_nothing_else_is(
+    kind: Kind,
+) -> None:
     async with far() as server:
-        found = await _tried(server, f"api.test:{server.port}")
+        found = await _tried(kind, server, f"api.test:{server.port}")
         assert found.pop("named") == "hello\n"
         assert found.pop("proxy") is True
         assert "403" in str(found.pop("other"))
@@ -78,18 +89,37 @@ async def test_a_named_host_is_reached_through_the_proxy_and_nothing_else_is() -
         assert found == {"connects": False, "elsewhere": False}
         assert len(server.sent) == 1
         # Without the list there is no proxy; with another list, others.
-        found = await _tried(server)
+        found = await _tried(kind, server)
         assert (found["named"], found["proxy"]) != ("hello\n", True)
         assert found["proxy"] is False
         assert len(server.sent) == 1
-        found = await _tried(server, f"127.0.0.1:{server.port}", f"evil.test:{server.port}")
+        found = await _tried(kind, server, f"127.0.0.1:{server.port}", f"evil.test:{server.port}")
         assert (found["address"], found["other"]) == ("hello\n", "hello\n")
         assert "403" in str(found["named"])
 
 
-async def test_the_proxy_ends_with_the_program() -> None:
+async def test_the_network_of_gvisor_with_hosts_is_its_own(
+    gvisor: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connects = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])), 5)"
+    policy = Policy(readable=interpreter(), hosts=("api.test",))
     async with far() as server:
-        sandbox = await _sandbox(server.guard())
+        argv = [*PYTHON, "-c", connects, str(server.port)]
+        done = await gvisor.run(argv, policy)
+        assert done.code == 1
+        assert b"refused" in done.stderr
+        # Without the network that is made for it, it would be in this machine's.
+        *words, text = gvisor_kind.FIRST
+        shared = text.replace("_done(libc.unshare(_NEW_NETWORK))", "pass")
+        assert shared != text
+        monkeypatch.setattr(gvisor_kind, "FIRST", (*words, shared))
+        done = await gvisor.run(argv, policy)
+        assert done.code == 0, done.stderr
+
+
+async def test_the_proxy_ends_with_the_program(kind: Kind) -> None:
+    async with far() as server:
+        sandbox = await _sandbox(kind, server.guard())
         policy = Policy(readable=interpreter(), hosts=(f"api.test:{server.port}",))
         await sandbox.run(["true"], policy)
         gc.collect()
@@ -111,9 +141,9 @@ async def test_the_proxy_ends_with_the_program() -> None:
 
 @pytest.mark.parametrize("host", ["api.test.", "http://api.test", "api.test:70000"])
 async def test_a_host_that_cannot_be_read_means_that_nothing_runs(
-    host: str, tmp_path: Path
+    kind: Kind, host: str, tmp_path: Path
 ) -> None:
-    sandbox = await _sandbox(Guard())
+    sandbox = await _sandbox(kind, Guard())
     made = tmp_path / "made"
     for hosts, ran in {("api.test", host): False, ("api.test",): True}.items():
         policy = Policy(writable=(str(tmp_path),), hosts=hosts)
@@ -125,7 +155,7 @@ async def test_a_host_that_cannot_be_read_means_that_nothing_runs(
         assert made.exists() is ran
 
 
-async def test_an_mcp_server_that_is_a_program_reaches_its_hosts_and_no_others() -> None:
+async def test_an_mcp_server_that_is_a_program_reaches_its_hosts_and_no_others(kind: Kind) -> None:
     async with far() as server:
         settings = McpServer(
             command=PYTHON,
@@ -134,7 +164,7 @@ async def test_an_mcp_server_that_is_a_program_reaches_its_hosts_and_no_others()
             hosts=(f"api.test:{server.port}",),
             revision="2025-11-25",
         )
-        sandbox = await _sandbox(server.guard())
+        sandbox = await _sandbox(kind, server.guard())
         upstream = connected(
             "fetching", settings, client=HttpClient(Guard()), sandbox=sandbox, environ={}
         )

@@ -95,6 +95,7 @@ def _wire(port: int, client: Client, door: str) -> Own:
 
 
 @pytest.mark.req("V1", "V2", "V3")
+@pytest.mark.timeout(60 + CALLS // 250)
 def test_no_answer_of_any_door_goes_to_another_client(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "crossed.yaml").write_text(TOOLS, "utf-8")

@@ -7,6 +7,7 @@ those of the group around all of it.
 import os
 import secrets
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from toolgate.errors import ProviderUnavailable
 from toolgate.sandbox import executable, seccomp
 from toolgate.sandbox.cgroup import Hierarchy, hierarchy
 from toolgate.sandbox.child import Child, spawned
+from toolgate.sandbox.egress.listening import PORT, handed_over
 from toolgate.sandbox.egress.proxy import Proxy
 from toolgate.sandbox.environment import SHARED, WORK, accounts, variables
 from toolgate.sandbox.pipes import Descriptors
@@ -34,7 +36,7 @@ _OWN_PROCESSES = 512
 # It puts the folders where gVisor takes them from, and becomes gVisor.
 _BEFORE = Path(__file__).with_name("standing.py")
 FIRST = (os.path.realpath(sys.executable), "-I", "-S", "-c", _BEFORE.read_text())
-_NAMESPACES = ("pid", "network", "ipc", "uts", "mount")
+_NAMESPACES = ("pid", "ipc", "uts", "mount")
 
 
 class Gvisor:
@@ -42,7 +44,7 @@ class Gvisor:
 
     name = "gVisor"
     counts = False
-    reaches = False
+    reaches = True
 
     def __init__(self, program: str, groups: Hierarchy) -> None:
         self._program = program
@@ -53,9 +55,9 @@ class Gvisor:
         argv: Sequence[str],
         policy: Policy,
         folder: str,
-        opened: Descriptors,  # noqa: ARG002 - what it takes, it opens itself
+        opened: Descriptors,
         streams: tuple[int, int, int],
-        proxy: Proxy | None = None,  # noqa: ARG002 - none can be given to it
+        proxy: Proxy | None = None,
     ) -> "_Begun":
         """Start it, in its group from the first moment."""
         if not argv or any("\0" in word for word in argv):
@@ -72,14 +74,18 @@ class Gvisor:
             executable.check(argv[0], shown, path=variables(policy)["PATH"], folder=folder or WORK)
             standing = _standing(bundle, shown)
             _furnish(bundle / "rootfs", shown)
-            described = _description(argv, policy, folder, shown, standing)
+            described = _description(
+                argv, policy, folder, shown, standing, reaches=proxy is not None
+            )
             (bundle / "config.json").write_bytes(orjson.dumps(described))
             given = {place: source for source, place in standing.items()}
             (bundle / "given.json").write_bytes(orjson.dumps(given))
+            ends = () if proxy is None else socket.socketpair()
+            lines = [opened.keep(end.detach()) for end in ends]
             child = spawned(
-                [*FIRST, str(bundle), *self._words(bundle)],
+                [*FIRST, str(bundle), *self._words(bundle, *lines[1:])],
                 streams=streams,
-                given=(),
+                given=lines[1:],
                 group=self._groups.make(
                     memory=policy.memory + _OWN_MEMORY, processes=policy.processes + _OWN_PROCESSES
                 ),
@@ -93,23 +99,54 @@ class Gvisor:
             raise ProviderUnavailable(
                 f"The sandbox could not be made: {error.strerror}. Nothing ran."
             ) from None
-        return _Begun(child, bundle)
+        if proxy is None:
+            return _Begun(child, bundle)
+        return _Begun(child, bundle, _WayOut(proxy, opened.released(lines[0])))
 
-    def _words(self, bundle: Path) -> Iterator[str]:
-        yield from (self._program, "--network=none", "--ignore-cgroups", "--oci-seccomp")
+    def _words(self, bundle: Path, handed_over: int | None = None) -> Iterator[str]:
+        # The network is one that its first process makes, or none.
+        yield "" if handed_over is None else f"{handed_over}:{PORT}"
+        network = "none" if handed_over is None else "host"
+        yield from (self._program, f"--network={network}", "--ignore-cgroups", "--oci-seccomp")
         yield from (f"--root={bundle / 'state'}", f"--log={bundle / 'log'}")
         yield from ("run", f"--bundle={bundle}", f"toolgate-{secrets.token_hex(8)}")
 
 
+class _WayOut:
+    """A proxy of ours, which is to listen in the network of a program that is being started."""
+
+    def __init__(self, proxy: Proxy, line: int) -> None:
+        self._proxy = proxy
+        self._line = socket.socket(fileno=line)
+        self._is_waiting = False
+
+    async def open(self) -> None:
+        """Who connects before that waits; where the network could not be made, nobody does."""
+        self._is_waiting = True
+        with self._line:
+            listener = await handed_over(self._line)
+        if listener is not None:
+            await self._proxy.serve(listener)
+
+    def close(self) -> None:
+        self._proxy.close()
+        # Whoever waits for it hears that nobody is at its other end, and closes it then.
+        if not self._is_waiting:
+            self._line.close()
+
+
 class _Begun:
-    def __init__(self, child: Child, bundle: Path) -> None:
+    def __init__(self, child: Child, bundle: Path, way_out: _WayOut | None = None) -> None:
         self.child = child
         self._bundle = bundle
+        self._way_out = way_out
         self._begun = False
         child.at_end(self._end)
 
     async def ready(self) -> None:
         """Its group bounds it already."""
+        if self._way_out is not None:
+            await self._way_out.open()
 
     def never_ran(self) -> bool:
         """Its folders could not be put where it takes them from. Of what comes after that, it
@@ -117,6 +154,8 @@ class _Begun:
         return not self._begun
 
     def _end(self) -> None:
+        if self._way_out is not None:
+            self._way_out.close()
         self._begun = (self._bundle / "begun").exists()
         shutil.rmtree(self._bundle, ignore_errors=True)
 
@@ -161,8 +200,11 @@ def _description(
     folder: str,
     shown: Sequence[Mount],
     standing: Mapping[str, str],
+    *,
+    reaches: bool,
 ) -> dict[str, Any]:
     """As the Open Container Initiative has it."""
+    namespaces = _NAMESPACES if reaches else (*_NAMESPACES, "network")
     limits = {"NOFILE": policy.open_files, "FSIZE": policy.file_size, "CORE": 0}
     if policy.cpu > 0:
         limits["CPU"] = max(int(policy.cpu), 1)
@@ -184,7 +226,7 @@ def _description(
         "hostname": "sandbox",
         "mounts": list(_mounted(policy, shown, standing)),
         "linux": {
-            "namespaces": [{"type": each} for each in _NAMESPACES],
+            "namespaces": [{"type": each} for each in namespaces],
             "seccomp": seccomp.described(),
         },
     }

@@ -1,5 +1,6 @@
 """A listening socket in a program's own network, which has no other way out."""
 
+import asyncio
 import os
 import socket
 import sys
@@ -34,3 +35,16 @@ async def listening(pid: int, before: Sequence[str] = ()) -> socket.socket:
             child.kill()
         _, descriptors, _, _ = socket.recv_fds(ours, 1, 1, socket.MSG_DONTWAIT)
     return socket.socket(fileno=descriptors[0])
+
+
+async def handed_over(line: socket.socket) -> socket.socket | None:
+    """The one that somebody in that network opens and sends; nothing where they end without."""
+    loop = asyncio.get_running_loop()
+    sent = asyncio.Event()
+    loop.add_reader(line, sent.set)
+    try:
+        await sent.wait()
+    finally:
+        loop.remove_reader(line)
+    _, descriptors, _, _ = socket.recv_fds(line, 1, 1, socket.MSG_DONTWAIT)
+    return socket.socket(fileno=descriptors[0]) if descriptors else None
