@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.store.faults import failing, gone, taken_back
 from tests.store.kept import kept
 from tests.store.once import GONE, Tables, keyed, over, state_of
 from tests.store.places import FILE, POSTGRES
-from tests.store.test_once_faults import failing, gone, no_twin, taken_back
+from tests.store.test_once_faults import no_twin
 from toolgate.errors import StoreUnavailable
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Journal

@@ -16,10 +16,10 @@ import asyncpg
 import msgspec
 import pytest
 import sqlalchemy as sa
-from sqlalchemy import Connection, event
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection
 
 from tests.store.entries import entry
+from tests.store.faults import failing, gone, taken_back
 from tests.store.kept import kept
 from tests.store.once import GONE, Tables, keyed
 from tests.store.places import FILE, MEMORY, PLACES, POSTGRES
@@ -125,37 +125,6 @@ async def test_a_disk_that_fails_at_any_statement_leaves_no_half_record(
     # Claim and event; outcome, wish, audit, event and charge.
     assert falls == 8
     assert len(await tables.told()) == 2 * ended
-
-
-@contextmanager
-def failing(number: int, error: Callable[[], BaseException], *, after: bool) -> Generator[None]:
-    """The statement with this number fails, of those that SQLAlchemy sends."""
-    numbers = count()
-
-    def fall(*_: object) -> None:
-        if next(numbers) == number:
-            raise error()
-
-    name = "after_cursor_execute" if after else "before_cursor_execute"
-    event.listen(sa.Engine, name, fall)
-    try:
-        yield
-    finally:
-        event.remove(sa.Engine, name, fall)
-
-
-class Taken(Exception):
-    """As a driver says that a transaction was taken back."""
-
-    sqlstate = "40001"
-
-
-def gone() -> BaseException:
-    return DBAPIError("", {}, ConnectionResetError())
-
-
-def taken_back() -> BaseException:
-    return DBAPIError("", {}, Taken())
 
 
 @pytest.mark.parametrize("after", [True, False], ids=["after", "before"])
