@@ -18,6 +18,13 @@ from toolgate.testing.house import in_memory
 pytestmark = pytest.mark.req("S6")
 
 
+@tool(effect="pure", requires_approval=True)
+async def read() -> int:
+    """Read what not everybody may."""
+    ran.append("read")
+    return len(ran)
+
+
 async def test_a_pending_call_says_what_it_waits_for_and_where_to_answer(gate: Toolgate) -> None:
     output = await gate.call("send", {"text": "hi"}, caller=ANN, turn=TURN)
     assert output.error is not None
@@ -46,6 +53,21 @@ async def test_what_was_approved_runs_once_under_the_id_that_it_waited_by(gate: 
     # Another turn is another piece of business, which nobody has agreed to.
     other = await gate.call("pay", {"to": "bob"}, caller=ANN, turn=Turn(group="t2"))
     assert id_of(other) != id_of(first)
+
+
+async def test_one_yes_is_for_one_look_too(gate: Toolgate) -> None:
+    gate.add(read)
+    first = await gate.call("read", caller=ANN, turn=TURN)
+    assert ran == []
+    await gate.approvals.approve(id_of(first), by="boss", reason="fine")
+    looks = [await gate.call("read", caller=ANN, turn=TURN) for _ in range(3)]
+    assert [(one.data, one.cached) for one in looks] == [(1, False), (1, True), (1, True)]
+    assert len(ran) == 1
+    # Outside of a turn there is nothing to find it by: somebody is asked again.
+    alone = await gate.call("read", caller=ANN)
+    await gate.approvals.approve(id_of(alone), by="boss", reason="fine")
+    assert (await gate.call("read", caller=ANN)).data == 2
+    assert id_of(await gate.call("read", caller=ANN)) != id_of(alone)
 
 
 async def test_who_when_and_why_are_on_record(gate: Toolgate) -> None:
