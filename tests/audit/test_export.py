@@ -57,7 +57,7 @@ async def test_a_mark_says_where_and_never_whose(sealed: Database) -> None:
     assert {row["tenant"] for row in rows(list(found))} == {"globex"}, "the control"
 
 
-async def test_an_export_of_nobody_is_refused_as_a_proof_is(sealed: Database) -> None:
+async def test_anchors_and_an_export_of_nobody_are_refused_as_a_proof_is(sealed: Database) -> None:
     trail = TableTrail(sealed)
     assert (await trail.export("acme", None, most=1)).lines
     with pytest.raises(InvalidRequest) as proof:
@@ -65,6 +65,10 @@ async def test_an_export_of_nobody_is_refused_as_a_proof_is(sealed: Database) ->
     with pytest.raises(InvalidRequest, match="no tenant 'acmee'") as export:
         await trail.export("acmee", None, most=1)
     assert export.value.message == proof.value.message
+    assert [one.tenant for one in await trail.anchors("acme")] == ["acme"]
+    with pytest.raises(InvalidRequest) as anchors:
+        await trail.anchors("acmee")
+    assert anchors.value.message == proof.value.message
 
 
 async def test_what_is_sealed_meanwhile_comes_with_its_seal(sealed: Database) -> None:

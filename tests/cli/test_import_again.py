@@ -48,6 +48,7 @@ def test_a_tool_file_says_how_it_was_made_and_is_made_the_same_again(
     # Without it, the options of the last time are at least told.
     bare = run(*IMPORT, shop.name, "--name", "shop")
     assert "The last import had other options: --name shop --prefix s_" in bare.stdout
+    assert "run this command with them added" in bare.stdout
     assert as_json(run("tools", "show", "listItems", "--json"))["name"] == "listItems"
 
 

@@ -68,6 +68,22 @@ def test_who_administers_can_while_policies_cannot_be_read(run: Run, tmp_path: P
     assert run("layers", "list").stderr == ""
 
 
+def test_a_tool_or_an_agent_that_is_misspelt_is_explained_with_the_nearest(run: Run) -> None:
+    run("agents", "set", "billing", "--tenant", "acme")
+    tool = run("explain", "ehco", "--tenant", "acme", "--agent", "billing")
+    assert tool.exit_code == 1
+    assert "Did you mean 'echo'? Check the name with: toolgate tools list" in tool.stdout
+    unlike = run("explain", "zzzzzz", "--tenant", "acme", "--agent", "billing")
+    assert "To allow it: Check the name with: toolgate tools list" in unlike.stdout
+    asked = ["explain", "echo", "--tenant", "acme", "--json", "--agent"]
+    said = {
+        agent: str(as_json(run(*asked, agent))["verdicts"])
+        for agent in ("biling", "other", "billing")
+    }
+    assert "nobody has set up 'biling' (did you mean 'billing'?)" in said["biling"]
+    assert all("nobody has set up" not in said[agent] for agent in ("other", "billing"))
+
+
 def test_switching_off_for_nobody_is_refused_with_the_nearest(run: Run) -> None:
     run("agents", "set", "billing", "--tenant", "acme")
     before = len(as_json(run("audit", "list", "--json")))

@@ -27,6 +27,14 @@ FORGED = {
     "shelf": 7,
 }
 
+ODD: dict[str, Json] = {
+    "missing": {},
+    "null": {"resource": None},
+    "text": {"resource": "page://one"},
+    "nameless": {"resource": {"text": "hi"}},
+    "empty": {"resource": {"uri": "page://one"}},
+}
+
 
 @tool(effect="pure", permissions=["network"])
 async def fetched(body: dict[str, Any]) -> dict[str, Any]:
@@ -40,10 +48,16 @@ async def page() -> dict[str, Any]:
     return {"content": BLOCKS}
 
 
+@tool(effect="pure", permissions=["network"], resource="odd://{kind}")
+async def odd(kind: str) -> dict[str, Any]:
+    """A resource as only a broken server sends it."""
+    return {"content": [TEXT, {"type": "resource", **ODD[kind]}]}
+
+
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncGenerator[House]:
     async with opened(tmp_path) as found:
-        found.gate.add(fetched, page)
+        found.gate.add(fetched, page, odd)
         yield found
 
 
@@ -76,6 +90,18 @@ async def test_its_blocks_are_shown_and_nothing_in_them_is_ours(house: House) ->
     assert link["uri"] == f"call:{call}:Focal://tools"
     read = (await house.post("resources/read", {"uri": "page://one"}))[1]["result"]
     assert read["contents"][0]["uri"].startswith("call:")
+
+
+@pytest.mark.parametrize("kind", ODD)
+async def test_a_resource_that_holds_nothing_is_a_fault_that_says_so(
+    house: House, kind: str
+) -> None:
+    status, told = await house.post("resources/read", {"uri": f"odd://{kind}"})
+    assert status == 400
+    assert "a resource that holds nothing" in told["error"]["message"]
+    # As the result of a tool it is passed on: its client makes of it what it can.
+    shown = await answered(house, {"content": [{"type": "resource", **ODD[kind]}]})
+    assert (shown["isError"], shown["content"][0]["type"]) == (False, "resource")
 
 
 async def test_without_the_guards_it_would_speak_as_the_house(

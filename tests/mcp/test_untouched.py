@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from tests.mcp.house import House, opened
+from tests.queue.yard import over
 from toolgate.providers.mcp import McpProvider
 from toolgate.server.mcp.answers import is_content
 from toolgate.settings.outward import McpServer
@@ -58,6 +59,12 @@ async def behind(tmp_path: Path) -> AsyncGenerator[Behind]:
             "repeats": {"effect": "idempotent"},
             "knows": {"effect": "pure", "input_schema": secret},
             "counts": {"effect": "idempotent", "output_schema": COUNTED, "output_limit": 1_000},
+            "later": {"effect": "idempotent", "execution": "queued"},
+            "counts_later": {
+                "effect": "idempotent",
+                "execution": "queued",
+                "output_schema": {"type": "object", "required": ["rows"]},
+            },
         }
         specs = [
             read_tool(
@@ -192,3 +199,17 @@ async def test_what_a_server_says_of_its_results_is_listed_as_it_is(behind: Behi
     assert (answer["isError"], "structuredContent" in answer) == (True, False)
     assert answer["_meta"]["toolgate/status"] == "success"
     assert "do not call the tool again" in answer["content"][-1]["text"]
+
+
+async def test_a_queued_call_is_told_in_no_form_that_the_servers_schema_does_not_know(
+    behind: Behind,
+) -> None:
+    """The list passes that schema on, and a client that checks would raise."""
+    meta: Json = {"toolgate/waitSeconds": 0}
+    for name, structured in {"later": True, "counts_later": False}.items():
+        behind.server.tools = {name: {"content": [TEXT], "structuredContent": {"rows": []}}}
+        params: Json = {"name": name, "arguments": {}}
+        told = (await behind.house.post("tools/call", params, meta=meta))[1]["result"]
+        assert told["_meta"]["toolgate/status"] == "queued"
+        assert ("structuredContent" in told, told["isError"]) == (structured, not structured)
+        await over(behind.house.gate, [told["_meta"]["toolgate/callId"]])

@@ -5,6 +5,8 @@ Each is asked about in a house whose own worker has run it.
 
 import asyncio
 import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,35 @@ async def _later(gate: Toolgate, name: str, **more: Any) -> str:
     return output.call_id
 
 
+class Held(Extension):
+    """What a worker brings waits until both of two twins are queued."""
+
+    priority = Priority.HIGH
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+
+    async def before(self, call: Call) -> None:
+        if call.asked.delivered:
+            await self.open.wait()
+
+
+@asynccontextmanager
+async def _twins(root: Path, name: str) -> AsyncGenerator[tuple[Toolgate, str, str]]:
+    """A house in which both are over, and their ids in the order that they were queued."""
+    held = Held()
+    async with open_gate(root, held) as gate:
+        gate.add(tip, fail, refund)
+        sent = [
+            await gate.call(name, {"to": "bob"}, caller=ME, turn=TURN, wait_s=0) for _ in range(2)
+        ]
+        assert [one.status for one in sent] == ["queued", "queued"]
+        first, second = (one.call_id for one in sent)
+        held.open.set()
+        await over(gate, [first, second])
+        yield gate, first, second
+
+
 async def _approved(gate: Toolgate) -> tuple[str, str]:
     """The call that waited for a person, and the one that was made once they agreed."""
     first = await gate.call("pay", {"to": "bob"}, caller=ME, turn=TURN)
@@ -93,39 +124,37 @@ async def test_what_ran_under_the_id_that_it_waited_for_a_person_by_is_told_by_b
 
 
 async def test_the_second_of_a_turn_stands_as_the_first_does(tmp_path: Path) -> None:
-    async with open_gate(tmp_path) as gate:
-        gate.add(tip, refund)
-        first, second = await _later(gate, "tip"), await _later(gate, "tip")
+    async with _twins(tmp_path, "tip") as (gate, first, second):
         shown = (await gate.find("acme", second)).shown()
         assert (shown["state"], shown["answered_by"]) == ("succeeded", first)
         assert (shown["output"]["data"], shown["output"]["cached"]) == ("tipped bob", True)
         assert ran == ["bob"]
 
 
-@pytest.mark.parametrize("name", ["pay", "tip"])
-async def test_taking_back_the_answered_one_takes_back_the_one_that_ran(
-    tmp_path: Path, name: str
-) -> None:
+async def test_taking_back_the_answered_one_takes_back_the_one_that_ran(tmp_path: Path) -> None:
+    async with _twins(tmp_path, "tip") as (gate, first, second):
+        await _taken_back(gate, first, second)
+
+
+async def test_taking_back_the_approved_one_takes_back_the_one_that_ran(tmp_path: Path) -> None:
     async with open_gate(tmp_path) as gate:
-        gate.add(pay, tip, refund)
-        if name == "pay":
-            first, second = await _approved(gate)
-        else:
-            first, second = await _later(gate, name), await _later(gate, name)
-        [item] = (await gate.undo(caller=ME, call_id=second, reason="a mistake")).items
-        assert (item.call_id, item.result) == (first, "undone")
-        assert ran == []
-        assert (await gate.find("acme", second)).shown()["state"] == "compensated"
-        [again] = (await gate.undo(caller=ME, call_id=second, reason="twice")).items
-        assert again.result == "already_undone"
+        gate.add(pay, refund)
+        await _taken_back(gate, *await _approved(gate))
+
+
+async def _taken_back(gate: Toolgate, first: str, second: str) -> None:
+    [item] = (await gate.undo(caller=ME, call_id=second, reason="a mistake")).items
+    assert (item.call_id, item.result) == (first, "undone")
+    assert ran == []
+    assert (await gate.find("acme", second)).shown()["state"] == "compensated"
+    [again] = (await gate.undo(caller=ME, call_id=second, reason="twice")).items
+    assert again.result == "already_undone"
 
 
 async def test_running_the_answered_one_again_is_linked_to_the_one_that_ran(
     tmp_path: Path,
 ) -> None:
-    async with open_gate(tmp_path) as gate:
-        gate.add(fail)
-        first, second = await _later(gate, "fail"), await _later(gate, "fail")
+    async with _twins(tmp_path, "fail") as (gate, first, second):
         found = await gate.find("acme", second)
         assert (found.shown()["state"], found.shown()["answered_by"]) == ("failed", first)
         await gate.settling.again("acme", second, who="ops", why="mended")
@@ -134,14 +163,13 @@ async def test_running_the_answered_one_again_is_linked_to_the_one_that_ran(
         assert linked.again_of == first
 
 
-async def _twins(root: Path) -> tuple[str, str]:
-    async with open_gate(root) as gate:
-        gate.add(tip, refund)
-        return await _later(gate, "tip"), await _later(gate, "tip")
+async def _over(root: Path) -> tuple[str, str]:
+    async with _twins(root, "tip") as (_gate, first, second):
+        return first, second
 
 
 def test_the_command_line_names_the_one_that_ran(tmp_path: Path) -> None:
-    first, second = asyncio.run(_twins(tmp_path))
+    first, second = asyncio.run(_over(tmp_path))
     told = subprocess.run(
         [*COMMAND, "ledger", "show", second, "--tenant", "acme"],
         cwd=tmp_path,

@@ -60,10 +60,12 @@ async def test_a_queued_call_is_shown_while_it_waits_and_when_it_is_over(house: 
 
 async def test_the_second_of_a_turn_is_shown_as_answered_by_the_first(house: Busy) -> None:
     here = house.server.root / "once"
-    here.touch()
-    body = {"tool": "later", "args": {"path": str(here)}, "turn": {"group": "twice"}}
+    turn = {"turn": {"group": "twice"}, "wait_s": 0}
+    body = {"tool": "later", "args": {"path": str(here)}, **turn}
     first = house.ask("agent", "POST", "/v1/call", body).body
-    second = house.ask("agent", "POST", "/v1/call", body | {"wait_s": 0}).body
+    second = house.ask("agent", "POST", "/v1/call", body).body
+    assert (first["status"], second["status"]) == ("queued", "queued")
+    here.touch()
     of = second["call_id"]
     shown = house.ask("agent", "GET", f"/v1/calls/{of}?wait_s=20").body
     assert (shown["call_id"], shown["answered_by"]) == (of, first["call_id"])
@@ -71,6 +73,8 @@ async def test_the_second_of_a_turn_is_shown_as_answered_by_the_first(house: Bus
     assert house.ask("bob", "GET", f"/v1/calls/{of}").status == 404
     admin = house.ask("own", "GET", f"/v1/admin/calls/{of}?tenant=acme").body
     assert (admin["state"], admin["answered_by"]) == ("succeeded", first["call_id"])
+    third = house.ask("agent", "POST", "/v1/call", body).body
+    assert (third["status"], third["data"], third["cached"]) == ("success", "let go", True)
 
 
 async def test_who_follows_a_queued_call_is_told_its_id_at_once(house: Busy) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.house import ME, open_gate, states, until
+from tests.queue.yard import over
 from toolgate import Caller, Output, Toolgate, Turn, tool
 from toolgate.errors import InvalidArguments, InvalidSpecs, Overloaded
 from toolgate.executor import queued
@@ -136,6 +137,50 @@ async def test_the_same_call_of_a_turn_is_done_once_however_often_it_is_queued(
         assert [output.data for output in outputs] == [{"did": 3}] * 5
         assert sorted(output.cached for output in outputs) == [False, True, True, True, True]
         assert bench.did == [3]
+
+
+@pytest.mark.req("S2")
+@pytest.mark.parametrize("key", [None, "order-1"])
+async def test_a_call_that_is_over_is_answered_from_the_record_and_not_queued_again(
+    tmp_path: Path, key: str | None
+) -> None:
+    async with open_gate(tmp_path) as gate:
+        bench = Bench()
+        bench.add(gate, effect="irreversible")
+        turn = None if key else FIRST
+
+        async def sent(number: int) -> Output:
+            given = {"number": number}
+            return await gate.call(
+                "work", given, caller=ME, turn=turn, idempotency_key=key, wait_s=0
+            )
+
+        bench.open.clear()
+        first, early = await sent(3), await sent(3)
+        assert (first.status, early.status) == ("queued", "queued"), "nothing is on record yet"
+        bench.open.set()
+        await over(gate, [first.call_id, early.call_id])
+        again = await sent(3)
+        assert (again.status, again.data, again.cached) == ("success", {"did": 3}, True)
+        assert again.call_id == first.call_id
+        assert bench.did == [3]
+        depth = await gate.queue.calls.depth()
+        assert (depth.waiting, depth.sent, depth.taken) == (0, 0, 0), "nothing was queued for it"
+        # Another piece of business is queued as ever.
+        other = await gate.call("work", {"number": 4}, caller=ME, turn=FIRST, wait_s=0)
+        assert other.status == "queued"
+        await over(gate, [other.call_id])
+
+
+async def test_a_pure_call_that_is_over_is_queued_again(tmp_path: Path) -> None:
+    async with open_gate(tmp_path) as gate:
+        bench = Bench()
+        bench.add(gate, effect="pure")
+        for _ in range(2):
+            output = await gate.call("work", {"number": 5}, caller=ME, turn=FIRST, wait_s=0)
+            assert output.status == "queued"
+            await over(gate, [output.call_id])
+        assert bench.did == [5, 5]
 
 
 async def test_what_is_full_says_so(tmp_path: Path) -> None:

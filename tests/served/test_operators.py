@@ -196,6 +196,8 @@ def test_the_command_line_does_the_same_on_the_store(
     told = run("diff", "few").stdout
     assert '- description: "Look."' in told
     assert '+ description: "Look twice."' in told
+    assert "servers diff" not in told, "that was just done"
+    assert told.endswith("toolgate servers approve few\n")
     assert run("approve", "few", "other").exit_code == 1
     agreed = run("approve", "few", "--why", "seen")
     assert "Agreed to 1 tool of server few." in agreed.stdout

@@ -15,10 +15,10 @@ from tests.server.serving import COMMAND, Serving
 
 
 @contextmanager
-def greeted(root: Path) -> Generator[str]:
+def greeted(root: Path, *more: str) -> Generator[str]:
     """What it printed, while it runs."""
     server = subprocess.Popen(
-        [*COMMAND, "serve", "--port", "0"], cwd=root, stdout=subprocess.PIPE, text=True
+        [*COMMAND, "serve", "--port", "0", *more], cwd=root, stdout=subprocess.PIPE, text=True
     )
     assert server.stdout is not None
     try:
@@ -73,6 +73,15 @@ def test_what_the_greeting_shows_runs_when_it_is_pasted(tmp_path: Path) -> None:
         }
         curl = ["curl", "-s", "-H", header, place, "-d", orjson.dumps(begin).decode()]
         assert orjson.loads(printed(curl))["result"]["serverInfo"]["name"] == "toolgate"
+
+
+def test_where_probes_are_answered_is_told(tmp_path: Path) -> None:
+    with greeted(tmp_path, "--health", "127.0.0.1:0") as shown:
+        [line] = [one for one in shown.splitlines() if one.startswith("Probes are answered at ")]
+        for place in line.removeprefix("Probes are answered at ").split(" and "):
+            assert printed(["curl", "-sf", place])
+    with Serving(tmp_path, "--health", "127.0.0.1:0") as server:
+        assert str(server.greeting["health"]).startswith("http://127.0.0.1:")
 
 
 def test_a_public_address_stands_beside_the_one_it_is_bound_to(tmp_path: Path) -> None:

@@ -52,6 +52,32 @@ async def test_a_duplicate_waits_while_the_first_runs_and_then_has_its_answer(on
     assert await ours.find("acme", second.call_id) is None
 
 
+async def test_who_only_looks_has_the_answer_once_there_is_one_and_begins_nothing(
+    once: Once,
+) -> None:
+    ours, theirs = once.journal(), once.journal()
+    first, second = keyed(), keyed()
+    assert await theirs.answering(second) is None
+    begun = await ours.begin(first)
+    assert begun.action is Action.RUN, "to look has taken no key"
+    assert await theirs.answering(second) is None, "it runs"
+    await ours.end(over(begun.entry, result=b'{"status":"success"}'))
+    found = await theirs.answering(second)
+    assert found is not None
+    assert (found.call_id, found.result) == (first.call_id, b'{"status":"success"}')
+    for other in ({"digest": "d2"}, {"key": "k2"}, {"key": ""}, {"tenant": "globex"}):
+        assert await theirs.answering(keyed(**other)) is None
+    assert await ours.find("acme", second.call_id) is None
+
+
+async def test_who_only_looks_finds_no_failure_that_may_go_away(once: Once) -> None:
+    journal = once.journal()
+    begun = await journal.begin(keyed())
+    await journal.end(over(begun.entry, State.FAILED))
+    assert await journal.answering(keyed()) is None
+    assert (await journal.begin(keyed())).action is Action.RUN
+
+
 async def test_a_call_that_is_brought_twice_under_its_own_id_is_a_duplicate(once: Once) -> None:
     ours, theirs = once.journal(), once.journal()
     call = keyed()

@@ -27,6 +27,9 @@ def text(said: str) -> Json:
     return {"content": [{"type": "text", "text": said}], "isError": False}
 
 
+EMPTY: Json = {"content": [{"type": "resource"}], "isError": False}
+
+
 def result(id_: Any, value: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": id_, "result": value}).encode()
 
@@ -121,6 +124,7 @@ LINES: dict[str, Callable[[Any], object]] = {
         + result(id_, text("ok"))
         + b"\n"
     ),
+    "empty resource": lambda id_: out(result(id_, EMPTY) + b"\n"),
     "stderr flood": lambda id_: (
         sys.stderr.write("x" * 5_000_000 + "\n"),
         sys.stderr.flush(),
@@ -227,6 +231,7 @@ ANSWERS: dict[str, Callable[[Writer, Any], Awaitable[None]]] = {
     "wrong id": writes(lambda _: last(result(999_999, text("lost")))),
     "a list": writes(lambda _: last(b"[]")),
     "no result": writes(lambda id_: last(result(id_, 3))),
+    "empty resource": writes(lambda id_: last(result(id_, EMPTY))),
     "accepted": writes(lambda _: last(b"", 202)),
     "status 500": writes(lambda _: last(b"oh", 500, "text/plain")),
     "status 401": writes(lambda _: last(b"", 401)),

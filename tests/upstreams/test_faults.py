@@ -36,6 +36,7 @@ PROGRAM = {
     "invalid params": "tool_error",
     "storm": OK,
     "odd notes": OK,
+    "empty resource": "<resource>",
     "stderr flood": OK,
     "asks sampling": NO,
     "asks roots": NO,
@@ -53,6 +54,7 @@ ADDRESS = {
     "wrong id": "execution_failed",
     "a list": "execution_failed",
     "no result": "execution_failed",
+    "empty resource": "<resource>",
     "accepted": "execution_failed",
     "status 500": "execution_failed",
     "status 401": "provider_unavailable",
@@ -82,7 +84,7 @@ async def outcome(upstream: Connected, tool: str) -> str:
             result = await upstream.call(tool, {}, seconds=seconds)
     except ToolgateError as error:
         return error.code
-    return "".join(block["text"] for block in result.get("content", []))
+    return "".join(block.get("text", f"<{block['type']}>") for block in result.get("content", []))
 
 
 async def healed(upstream: Connected) -> str:

@@ -19,6 +19,8 @@ class Greeting(NamedTuple):
     public_url: str
     keys: FirstKeys | None
     observes: bool = False
+    # Where a thread of its own answers probes, if one does.
+    health: str = ""
 
     @property
     def address(self) -> str:
@@ -37,12 +39,15 @@ def greet(greeting: Greeting, *, json: bool) -> None:
                 "bound": greeting.bound,
                 "keys": shown,
                 "mode": "observe" if greeting.observes else "enforce",
+                "health": greeting.health or None,
             }
         )
         return
     show.line(f"toolgate listens on {greeting.bound}")
     if greeting.public_url:
         show.line(f"Callers use {greeting.public_url}")
+    if greeting.health:
+        show.line(f"Probes are answered at {greeting.health}/healthz and {greeting.health}/readyz")
     if greeting.observes:
         show.line(OBSERVES)
     if keys:

@@ -70,7 +70,9 @@ def place(given: str, *, json: bool) -> Place:
 
 
 class Health:
-    """Listens as long as the block lasts. One question a connection."""
+    """Listens as long as the block lasts, at `address`. One question a connection."""
+
+    address: str
 
     def __init__(self, gate: Runtime, where: Place, alarm: Alarm) -> None:
         self._gate = gate
@@ -84,6 +86,8 @@ class Health:
 
     def __enter__(self) -> Self:
         listening = listen(*self._where, advice=_ADVICE)
+        host, port = listening.getsockname()[:2]
+        self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         self._home = asyncio.get_running_loop()
         # The loop that answers, and what ends it.
         self._own, self._over = asyncio.new_event_loop(), asyncio.Event()

@@ -155,13 +155,15 @@ async def _serve(
             )
         )
         server.drain = settings.server.drain
-        server.greet = birth.greeting(lambda: greet(greeting, json=json))
         birth.follow(server.finish)
         with (
             Alarm(gate.watch.meter) as alarm,
-            _beside(gate, where, alarm),
+            _beside(gate, where, alarm) as beside,
             ENDING.told(gate.rest),
         ):
+            if beside is not None:
+                greeting = greeting._replace(health=beside.address)
+            server.greet = birth.greeting(lambda: greet(greeting, json=json))
             await server.serve(sockets=[listening])
         if server.server_state.tasks:
             count = len(server.server_state.tasks)
@@ -175,5 +177,5 @@ async def _serve(
 
 def _beside(
     gate: Toolgate, where: Place | None, alarm: Alarm
-) -> contextlib.AbstractContextManager[object]:
+) -> contextlib.AbstractContextManager[Health | None]:
     return contextlib.nullcontext() if where is None else Health(gate, where, alarm)

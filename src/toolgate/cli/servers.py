@@ -202,13 +202,17 @@ def diff(
     async def far(server: Server) -> list[dict[str, Any]]:
         return (await server.get("servers", name, "diff"))["tools"]
 
-    found = with_gate(Place(config, url, key_file), work, far, json=json)
+    place = Place(config, url, key_file)
+    found = with_gate(place, work, far, json=json)
     if json:
         show.as_json(found)
         return
     if not found:
         show.line(f"Nothing of server {name} waits for anybody.")
+        return
     _show(found)
+    show.line(f"To agree to all of it, or only to tools that you name behind {name}:")
+    show.line(f"toolgate servers approve {name}{place.typed}")
 
 
 @app.command()

@@ -105,6 +105,7 @@ def _tell_rest(taken: Taken) -> None:
         show.line(told + more)
     if taken.last:
         show.line(f"The last import had other options: {taken.last}")
+        show.line("They no longer hold: to have them again, run this command with them added.")
 
 
 def _row(taken: Taken) -> dict[str, object]:

@@ -32,6 +32,7 @@ from toolgate.executor.provider import KINDS, NOT_BEGUN, Choosy, Provider, keyle
 from toolgate.executor.recording.entries import downstream_key
 from toolgate.executor.recording.record import Record
 from toolgate.executor.recording.remember import Remember
+from toolgate.executor.recording.stored import Stored
 from toolgate.executor.resilience.breaking import Breaking
 from toolgate.executor.resilience.bulkhead import Bulkhead
 from toolgate.executor.resilience.deadline import NEVER, Deadline, latest_ns
@@ -88,7 +89,7 @@ def built_in(  # noqa: PLR0913  what every link needs, by its name
         *limits,  # what is too much is refused before anyone is asked, and what it costs is held
         # behind the rate, which counts what comes; what follows is for whoever runs it. Who can be
         # asked is here: a person agrees before it is queued, and what they said holds where it runs
-        *(() if queue is None else (queue.behind(*asking, supersede),)),
+        *(() if queue is None else (queue.behind(*asking, supersede, Stored(journal, redactor)),)),
         *asking,  # a person agrees to arguments that are known to be valid
         supersede,  # behind every wait for a person, and before the effect
         *people.outlet(),  # no effect whose event could not be kept

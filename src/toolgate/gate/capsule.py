@@ -1,9 +1,12 @@
 """Phase 2: the tool is in the agent's capsule, and in that of every agent it acts for."""
 
+import msgspec
+
 from toolgate.call import Caller
 from toolgate.gate.decision import Verdict
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.capsule import NOTHING
+from toolgate.tenancy.names import nearest
 from toolgate.tenancy.world import World
 
 PHASE = "capsule"
@@ -23,6 +26,20 @@ def judge(caller: Caller, spec: ToolSpec, world: World) -> Verdict:
         before = _judged(caller.tenant, step.by, spec, world)
         verdict = verdict if before.allowed else before
     return verdict
+
+
+def hinted(verdict: Verdict, caller: Caller, world: World) -> Verdict:
+    """For an operator, who may have meant another agent: one that nobody has set up has all that
+    its tenant has, so that a name in the wrong spelling looks like one that may do much.
+    """
+    own = world.tenant(caller.tenant)
+    if verdict.phase != PHASE or caller.agent in own.capsules or caller.agent in own.removed:
+        return verdict
+    meant = nearest(caller.agent, own.capsules).strip().removesuffix("?")
+    if not meant:
+        return verdict
+    reason = f"{verdict.reason}; nobody has set up {caller.agent!r} (d{meant[1:]}?)"
+    return msgspec.structs.replace(verdict, reason=reason)
 
 
 def needs_a_person(

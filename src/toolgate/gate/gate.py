@@ -243,10 +243,12 @@ class Gate:
         tool = moment.snapshot.named(tool)
         spec = moment.snapshot.get(tool)
         if spec is None:
-            return Explanation(tool=tool, allowed=False, verdicts=(registry.MISSING,))
+            missing = registry.missing(tool, moment.snapshot)
+            return Explanation(tool=tool, allowed=False, verdicts=(missing,))
         if args is not None and self.reads_args:
             stated(spec, args)
-        verdicts = await self._phases.verdicts(moment, caller, spec, args, turn)
+        judged = await self._phases.verdicts(moment, caller, spec, args, turn)
+        verdicts = [capsule.hinted(one, caller, moment.world) for one in judged]
         refusals = [one for one in verdicts if not one.allowed]
         passing = [one for one in refusals if self._phases.observes(one)]
         return Explanation(

@@ -1,10 +1,13 @@
 """Phase 1: the tool is switched on, here and for this tenant, and something can run it."""
 
+import msgspec
+
 from toolgate.call import Caller
 from toolgate.catalog.snapshot import Snapshot
 from toolgate.gate.decision import Verdict
 from toolgate.spec.effect import CallerKind, Effect
 from toolgate.spec.tool import BUILT_IN, ToolSpec
+from toolgate.tenancy.names import nearest
 from toolgate.tenancy.world import World
 
 PHASE = "registry"
@@ -28,6 +31,13 @@ _ENABLED = Verdict(phase=PHASE, allowed=True, rule="enabled", reason="switched o
 _FOR_TENANT = Verdict(
     phase=PHASE, allowed=True, rule="tenant_flag", reason="switched on for this tenant"
 )
+
+
+def missing(name: str, snapshot: Snapshot) -> Verdict:
+    """The same for an operator who may have meant another one."""
+    meant = nearest(name, snapshot.specs)
+    remedy = f"{meant.strip()} {MISSING.remedy}" if meant else MISSING.remedy
+    return msgspec.structs.replace(MISSING, remedy=remedy)
 
 
 def judge(caller: Caller, spec: ToolSpec, snapshot: Snapshot, world: World) -> Verdict:

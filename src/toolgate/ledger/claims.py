@@ -1,6 +1,6 @@
 """What a call that arrives makes of the one that is on record under its key."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -138,6 +138,18 @@ def answering(found: Entry, intent: Entry, again: Iterable[Entry]) -> Begun | No
     if ran is None:
         return None
     return Begun(ran, Action.WAIT if ran.state in _RUNS else Action.REPLAY)
+
+
+def replayable(
+    found: Entry, intent: Entry, again: Callable[[], Begun | None], *, now_ns: int, may_start: bool
+) -> Entry | None:
+    """The entry whose answer is given once more; nothing where anything is to be done instead.
+
+    `again`: what an operator's further attempt at a failed one says, asked where that matters.
+    """
+    begun = submitted(found, intent, now_ns=now_ns, lease_ns=0, owner="", may_start=may_start)
+    said = again() if begun.action is Action.FORGET else begun
+    return said.entry if said is not None and said.action is Action.REPLAY else None
 
 
 def _said_first(entry: Entry) -> int:

@@ -60,6 +60,13 @@ class Journal(Protocol):
         """
         ...
 
+    async def answering(self, entry: Entry, *, may_start: bool = True) -> Entry | None:
+        """What `begin` would answer the entry's key with; nothing where there is more to do.
+
+        What is to be begun, or waited for, has no answer yet. Looking changes nothing.
+        """
+        ...
+
     def holds(self, call_id: str) -> bool:
         """Whether a call that was begun here is still ours for sure, as far as can be told here."""
         ...

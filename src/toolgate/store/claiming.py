@@ -10,7 +10,8 @@ from sqlalchemy.dialects import sqlite
 from toolgate.crash import crash_here
 from toolgate.errors import InvalidRequest, StoreUnavailable
 from toolgate.ledger.charging import later
-from toolgate.ledger.claims import answering, continued, submitted
+from toolgate.ledger.claims import answering as answered_by
+from toolgate.ledger.claims import continued, replayable, submitted
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.journal import Basis, Begun, Outdated
 from toolgate.ledger.machine import Action
@@ -112,6 +113,22 @@ def _claimed(connection: Connection, entry: Entry, terms: Terms) -> Begun | None
     if not terms.may_start:
         return Begun(entry, Action.ASK)
     return _inserted(connection, started(entry, terms.owner, now), terms, now)
+
+
+def answering(
+    connection: Connection, entry: Entry, owner: Owner, *, may_start: bool
+) -> Entry | None:
+    """What is answered again under the entry's key, by a look that locks and changes nothing."""
+    found = _by_key(connection, entry, lock=False)
+    if found is None:
+        return None
+    return replayable(
+        found,
+        entry,
+        lambda: run_again(connection, found, entry),
+        now_ns=owner.time_for(found, now_ns(connection)),
+        may_start=may_start,
+    )
 
 
 def _inserted(connection: Connection, entry: Entry, terms: Terms, now: int) -> Begun | None:
@@ -251,16 +268,13 @@ def by_id(connection: Connection, tenant: str, call_id: str, *, lock: bool = Fal
     return None if row is None else entry_of(tuple(row))
 
 
-def _by_key(connection: Connection, entry: Entry) -> Entry | None:
-    row = connection.execute(
-        sa.select(log)
-        .where(
-            log.c.tenant_id == storable(entry.tenant),
-            log.c.once_scope == storable(entry.scope),
-            log.c.once_key == storable(entry.key),
-        )
-        .with_for_update()
-    ).first()
+def _by_key(connection: Connection, entry: Entry, *, lock: bool = True) -> Entry | None:
+    asked = sa.select(log).where(
+        log.c.tenant_id == storable(entry.tenant),
+        log.c.once_scope == storable(entry.scope),
+        log.c.once_key == storable(entry.key),
+    )
+    row = connection.execute(asked.with_for_update() if lock else asked).first()
     return None if row is None else entry_of(tuple(row))
 
 
@@ -282,7 +296,7 @@ def run_again(connection: Connection, found: Entry, intent: Entry) -> Begun | No
         new = [one for one in (entry_of(tuple(row)) for row in rows) if one.call_id not in known]
         known |= {one.call_id: one for one in new}
         of = [one.call_id for one in new]
-    return answering(found, intent, known.values())
+    return answered_by(found, intent, known.values())
 
 
 def _is_waited_for(connection: Connection, found: Entry, entry: Entry) -> bool:

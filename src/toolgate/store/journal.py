@@ -23,6 +23,7 @@ from toolgate.spec.document import sha256
 from toolgate.store import pages
 from toolgate.store.behind import Behind
 from toolgate.store.calls_sqlite import SqliteCalls
+from toolgate.store.claiming import answering
 from toolgate.store.database import HOUSE, Database, Statements
 from toolgate.store.hold import Hold
 from toolgate.store.outage import closed
@@ -44,6 +45,10 @@ _FIND = (
     f"SELECT {', '.join(COLUMNS)} FROM tool_execution_log "  # noqa: S608  names of our own
     # So that no other index but that of the ids comes into question, also of a table still empty.
     "WHERE call_id = $1 AND tenant_id || '' = $2"
+)
+
+_IS_TAKEN = (
+    "SELECT 1 FROM tool_execution_log WHERE tenant_id = $1 AND once_scope = $2 AND once_key = $3"
 )
 
 
@@ -88,6 +93,19 @@ class TableJournal:
         if begun.action in _OURS:
             self.owner.running.add(begun.entry.call_id, asked_ns)
         return begun
+
+    async def answering(self, entry: Entry, *, may_start: bool = True) -> Entry | None:
+        """Asked of every queued call with a key, which nearly always is new: one short question."""
+        if not entry.key:
+            return None
+        tenant = storable(entry.tenant)
+        place = (tenant, storable(entry.scope), storable(entry.key))
+        if not await self._database.ask(_IS_TAKEN, place, tenant=tenant):
+            return None
+        return await self._database.read(
+            lambda connection: answering(connection, entry, self.owner, may_start=may_start),
+            tenant=tenant,
+        )
 
     def holds(self, call_id: str) -> bool:
         """By what this process was last told of its lease."""

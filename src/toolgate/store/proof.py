@@ -47,6 +47,8 @@ def tenants(connection: Connection) -> list[str]:
 
 def anchors(connection: Connection, tenant: str | None = None) -> list[Anchor]:
     """The newest link of each chain."""
+    if tenant is not None:
+        check_tenant(connection, tenant)
     column = audit_seals.c
     last = sa.select(column.tenant_id, sa.func.max(column.number).label("number"))
     if tenant is not None:
@@ -109,7 +111,9 @@ def verify(
 
 
 def check_tenant(connection: Connection, tenant: str) -> None:
-    """A proof about nobody would hold, and an export be empty; both would say nothing."""
+    """A proof about nobody would hold, and a list of anchors or an export be empty: they would say
+    nothing.
+    """
     known = sa.select(tables.tenants.c.id).where(tables.tenants.c.id == tenant)
     if connection.execute(known).first() is None and tenant not in tenants(connection):
         raise InvalidRequest(

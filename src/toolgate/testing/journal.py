@@ -16,6 +16,7 @@ from toolgate.ledger.claims import (
     is_ended,
     kept_ns,
     released,
+    replayable,
     submitted,
 )
 from toolgate.ledger.entry import Entry, Whose
@@ -74,6 +75,20 @@ class MemoryJournal:
         if begun.action in _OURS:
             self.owner.running.add(begun.entry.call_id, asked_ns)
         return begun
+
+    async def answering(self, entry: Entry, *, may_start: bool = True) -> Entry | None:
+        """By its key, as `begin` would find it."""
+        key = (entry.tenant, entry.scope, entry.key)
+        found = self.at(entry.tenant, self.keys.get(key, "")) if entry.key else None
+        if found is None:
+            return None
+        return replayable(
+            found,
+            entry,
+            lambda: self.run_again(found, entry),
+            now_ns=self.owner.time_for(found, clock.unix_ns()),
+            may_start=may_start,
+        )
 
     def holds(self, call_id: str) -> bool:
         """By what this owner was last told of its lease."""

@@ -11,6 +11,7 @@ from toolgate.errors import InvalidRequest, ProviderUnavailable, ToolNotFound, U
 from toolgate.settings.outward import McpServer
 from toolgate.sources.mcp import naming
 from toolgate.spec.effect import Effect
+from toolgate.spec.export import export
 from toolgate.testing.directory import MemoryDirectory
 from toolgate.testing.upstream import MemoryUpstream
 from toolgate.upstreams.upstream import Kind
@@ -98,6 +99,23 @@ async def test_hints_are_believed_where_the_operator_says_so(
     async with served({"it": upstream}, settings) as house:
         spec = house.gate.catalog.current.specs["mcp:it:one"]
         assert (spec.effect, spec.requires_confirmation) == (effect, asks)
+
+
+async def test_a_list_passes_on_the_title_and_nothing_that_nobody_agreed_to() -> None:
+    """Icons and `_meta` are not pinned: they may change at any time, so none of them is listed."""
+    upstream = files()
+    beside: Any = {
+        "icons": [{"src": "https://x.example/a.png"}],
+        "_meta": {"fastmcp": {"tags": []}},
+    }
+    said = tool("read", annotations=READS) | {"title": "Read it"}
+    upstream.change(Kind.TOOLS, [said | beside])
+    async with served({"files": upstream}, TRUSTED) as house:
+        [listed] = export(await house.gate.discover(ME), "mcp")
+        assert (listed["title"], beside.keys() & listed.keys()) == ("Read it", set())
+        upstream.change(Kind.TOOLS, [said | {"_meta": {"other": 1}}, tool("write")])
+        await until(lambda: "mcp:files:write" in house.gate.catalog.current.unusable)
+        assert await house.names() == ["mcp:files:read"], "it does not wait for anybody"
 
 
 @pytest.mark.parametrize(

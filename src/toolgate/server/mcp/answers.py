@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import orjson
 
-from toolgate.call import Output
+from toolgate.call import Output, Turn
 from toolgate.errors import ApprovalPending, InvalidOutput, ToolgateError
 from toolgate.protocol import BLOCKS
 from toolgate.server.mcp import revision
@@ -22,6 +22,9 @@ log = logging.getLogger("toolgate.server")
 CALL_ID = "toolgate/callId"
 STATUS = "toolgate/status"
 ERROR = "toolgate/error"
+KEY = "toolgate/idempotencyKey"
+# Where a call is read by its id.
+CALLS = "toolgate://calls/"
 _ASIDE = (
     "The tool ran, and this is the head of its result. The rest is read by the reference, if there "
     "is one: do not call the tool again for it."
@@ -106,6 +109,32 @@ def refused(error: ToolgateError, *, modern: bool) -> dict[str, Any]:
     meta: dict[str, Any] = {STATUS: "refused", ERROR: told}
     text = {"type": "text", "text": f"{error.code}: {error.message}"}
     return stamped({"content": [text], "isError": True}, meta, modern=modern)
+
+
+def queued(
+    output: Output, *, key: str | None, turn: Turn | None, modern: bool, structured: bool = True
+) -> dict[str, Any]:
+    """A call that was taken and has not run yet, which is no error, and where its result will be.
+
+    `key`, `turn`: by which the same call, sent again, is given that result and not done twice.
+    `structured`: not where a list promised what no such answer can be.
+    """
+    uri = CALLS + output.call_id
+    meta: dict[str, Any] = {CALL_ID: output.call_id, STATUS: output.status}
+    text = (
+        f"The call is queued as {output.call_id} and will run; it is not done yet. Do not call the "
+        f"tool anew for it: its result will be at the resource {uri}"
+    )
+    if key is not None:
+        meta[KEY] = key
+        text += f", and is the answer to the same call with {KEY!r}: {key!r} in its '_meta'"
+    elif turn is not None:
+        text += ", and is the answer to the same call in this turn"
+    result: dict[str, Any] = {"content": [_said(f"{text}.")], "isError": not structured}
+    if structured:
+        told = {"status": output.status, "call_id": output.call_id, "resource": uri}
+        result["structuredContent"] = told
+    return stamped(result, meta, modern=modern)
 
 
 def stamped(

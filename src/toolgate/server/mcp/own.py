@@ -1,4 +1,4 @@
-"""Resources of the house itself: who has which tools, and outputs that were too large."""
+"""Resources of the house itself: who has which tools, calls by their ids, and large outputs."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolgate.call import Output
-from toolgate.errors import CallRefused, ToolgateError
+from toolgate.errors import CallNotFound, CallRefused, ToolgateError
+from toolgate.server.mcp.answers import CALLS
 from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.label import UNTRUSTED
 from toolgate.server.mcp.line import ToolLine
@@ -116,7 +117,9 @@ def templates(*, runs: bool = True) -> list[dict[str, Any]]:
         return mine
     about = "An output that was too large to be answered at once."
     output = {"uriTemplate": f"{OUTPUTS}{{reference}}", "name": "output", "description": about}
-    return [*mine, output]
+    about = "One of the caller's own calls: how it stands, and its result once it is over."
+    call = {"uriTemplate": f"{CALLS}{{call_id}}", "name": "call", "description": about}
+    return [*mine, output, call | {"mimeType": JSON}]
 
 
 async def read(exchange: Exchange, uri: str, *, runs: bool = True) -> dict[str, Any] | None:
@@ -126,12 +129,29 @@ async def read(exchange: Exchange, uri: str, *, runs: bool = True) -> dict[str, 
         if own and uri == one.template.replace("{id}", own):
             raw = orjson.dumps(await one.read(exchange)).decode()
             return {"contents": [{"uri": uri, "mimeType": JSON, "text": raw}]}
-    if not runs or not uri.startswith(OUTPUTS):
+    if not runs or not uri.startswith((OUTPUTS, CALLS)):
         return None
-    kind, held = await output(exchange, uri, uri.removeprefix(OUTPUTS))
+    if uri.startswith(CALLS):
+        kind, held = JSON, await _call(exchange, uri)
+    else:
+        kind, held = await output(exchange, uri, uri.removeprefix(OUTPUTS))
     contents = [{"uri": uri, "mimeType": kind, "text": held}]
     # A tool's, whichever: who wrote it is not known any more.
     return {"contents": contents, "_meta": {UNTRUSTED: True}}
+
+
+async def _call(exchange: Exchange, uri: str) -> str:
+    """As `GET /v1/calls/{id}` tells it; one of another looks as if it were not there."""
+    caller, call_id = exchange.peer.caller, uri.removeprefix(CALLS)
+    if not 0 < len(call_id) <= _MOST_ID:
+        raise missing(exchange, uri)
+    try:
+        found = await exchange.gate.find(caller.tenant, call_id)
+    except CallNotFound:
+        raise missing(exchange, uri) from None
+    if not found.is_of(caller):
+        raise missing(exchange, uri)
+    return orjson.dumps(found.shown()).decode()
 
 
 async def output(

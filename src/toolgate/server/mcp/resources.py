@@ -166,12 +166,27 @@ async def _contents(
     data: Any = output.data
     if is_content(data):
         told = not_ours(output) if output.untrusted else data
-        held = [block["resource"] for block in told["content"] if block["type"] == "resource"]
+        blocks = [block for block in told["content"] if block["type"] == "resource"]
+        held = [block.get("resource") for block in blocks]
+        if not all(map(_is_held, held)):
+            raise Fault(
+                INVALID_PARAMS,
+                "The tool behind it answered with a resource that holds nothing, or has no URI.",
+                {"uri": uri},
+            )
         if held:
             return labelled({"contents": held}, output)
     raw = data if type(data) is str else orjson.dumps(data).decode()
     kind = resource.media_type or ("text/plain" if type(data) is str else own.JSON)
     return labelled({"contents": [{"uri": uri, "mimeType": kind, "text": raw}]}, output)
+
+
+def _is_held(contents: Any) -> bool:
+    """Whether there is something to read. A server can send a block without it."""
+    if type(contents) is not dict:
+        return False
+    told = cast("Json", contents)
+    return type(told.get("uri")) is str and ("text" in told or "blob" in told)
 
 
 async def _passed(uri: str, exchange: Exchange, output: Output) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from toolgate.executor.people import presence
 from toolgate.runtime import Runtime
 from toolgate.server.ending import ENDING
 from toolgate.server.mcp import answers, person, rpc
+from toolgate.server.mcp.answers import KEY
 from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.line import ToolLine, answers_of
 from toolgate.server.mcp.listing import Listing
@@ -28,7 +29,6 @@ from toolgate.spec.tool import ToolSpec
 
 TURN_GROUP = "toolgate/turnGroup"
 TURN_ID = "toolgate/turnId"
-KEY = "toolgate/idempotencyKey"
 SESSION = "toolgate/session"
 WAIT = "toolgate/waitSeconds"
 Finish = Callable[[Exchange, Output], Awaitable[dict[str, Any]]]
@@ -131,7 +131,21 @@ class Calls:
             return await self._person(exchange, name, args, found, asked, output)
         if output.error is not None and output.error.code in _QUESTIONS:
             return await self._questions(exchange, name, args, found, output)
-        return await self._finished(exchange, output, spec, found.finish)
+        return await self._finished(exchange, output, spec, found)
+
+    def _queued(
+        self, exchange: Exchange, output: Output, spec: ToolSpec | None, found: _Round
+    ) -> dict[str, Any]:
+        """Who takes no task for it is told how to ask later."""
+        modern = exchange.peer.is_modern
+        shape = None if spec is None or spec.provider not in RETOLD else self._listing.shape(spec)
+        # Another server's schema knows of no queue, and a client that checks would raise.
+        is_held = shape is not None and (shape.has_output if modern else shape.has_older_output)
+        # What changes nothing is run again for whoever asks again.
+        once = found if _changes(spec) else _Round(None, {})
+        return answers.queued(
+            output, key=once.key, turn=once.turn, modern=modern, structured=not is_held
+        )
 
     def meant(self, exchange: Exchange) -> tuple[str, ToolSpec | None]:
         """The tool, by its own name or by the one that it is listed under."""
@@ -148,10 +162,12 @@ class Calls:
         exchange: Exchange,
         output: Output,
         spec: ToolSpec | None,
-        finish: Finish | None = None,
+        found: _Round,
     ) -> dict[str, Any]:
-        if finish is not None:
-            return await finish(exchange, output)
+        if found.finish is not None:
+            return await found.finish(exchange, output)
+        if output.status == "queued":
+            return self._queued(exchange, output, spec, found)
         return self.told(exchange.gate, output, spec, modern=exchange.peer.is_modern)
 
     def told(
@@ -225,10 +241,10 @@ class Calls:
             if isinstance(again, ToolgateError):
                 return _refused(again, exchange, found)
             spec = exchange.gate.catalog.current.get(name)
-            return await self._finished(exchange, again, spec, found.finish)
+            return await self._finished(exchange, again, spec, found)
         form = await person.question(exchange, approval)
         if form is None:
-            return await self._finished(exchange, output, None, found.finish)
+            return await self._finished(exchange, output, None, found)
         if modern:
             found.approval = approval
             asked = {person.NAME: {"method": "elicitation/create", "params": form}}
@@ -241,7 +257,7 @@ class Calls:
         if isinstance(again, ToolgateError):
             return _refused(again, exchange, found)
         spec = exchange.gate.catalog.current.get(name)
-        return await self._finished(exchange, again, spec, found.finish)
+        return await self._finished(exchange, again, spec, found)
 
     async def _questions(
         self,
@@ -254,7 +270,7 @@ class Calls:
         """What a tool asks."""
         assert output.error is not None  # noqa: S101  its caller has looked
         if not exchange.peer.is_modern:
-            return await self._finished(exchange, output, None, found.finish)
+            return await self._finished(exchange, output, None, found)
         if output.error.code == CannotAsk.code:
             needed = output.error.details.get("needed", [])
             raise Fault(

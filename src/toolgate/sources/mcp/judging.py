@@ -15,6 +15,8 @@ from toolgate.tenancy.servers import Pin, Pins
 from toolgate.upstreams.suspicion import shown, suspicions
 
 MOST_TOOLS = 5_000
+# What to do about one that waits, before the server's name.
+LOOK = "look at it: toolgate servers diff "
 _MOST_NAME = 200
 _MOST_REASONS = 3
 _MOST_TOLD = 5
@@ -145,7 +147,7 @@ class Judge:
             *naming.look_alikes(own, house.others),
             *naming.respelled(name, house.spelled),
         ]
-        look = f"look at it: toolgate servers diff {self._server}"
+        look = LOOK + self._server
         if odd:
             more = f" and {len(odd) - _MOST_REASONS} more" if len(odd) > _MOST_REASONS else ""
             return f"it is suspicious ({'; '.join(odd[:_MOST_REASONS])}{more}); {look}"

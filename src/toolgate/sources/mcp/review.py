@@ -7,7 +7,7 @@ from typing import Any
 from toolgate.errors import InvalidRequest
 from toolgate.settings.outward import McpServer
 from toolgate.sources.mcp.definition import described, differences
-from toolgate.sources.mcp.judging import Judged
+from toolgate.sources.mcp.judging import LOOK, Judged
 from toolgate.sources.mcp.servers import Servers
 from toolgate.sources.mcp.source import McpSource
 from toolgate.tenancy.names import nearest
@@ -188,7 +188,8 @@ def _waits(own: str, source: McpSource, agreed: Mapping[str, Any] | None) -> dic
     return {
         "tool": own,
         "shown": shown(own),
-        "reason": held.reason,
+        # Who is told it looks at it.
+        "reason": held.reason.partition(f"; {LOOK}")[0],
         "fingerprint": held.pin.fingerprint,
         "is_new": agreed is None,
         "lines": described(now) if agreed is None else differences(agreed, now),
