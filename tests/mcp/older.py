@@ -38,3 +38,6 @@ class Older:
     def get(self, last: str | None = None) -> Any:
         more = {} if last is None else {"Last-Event-ID": last}
         return self._http.get(self._house.url, headers=self.headers | more)
+
+    def delete(self) -> Any:
+        return self._http.delete(self._house.url, headers=self.headers)

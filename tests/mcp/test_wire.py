@@ -10,11 +10,10 @@ import pytest
 from multidict import CIMultiDict
 
 from tests.house import until
-from tests.mcp.house import LEGACY, META, MODERN, House
-from toolgate import Call, tool
+from tests.mcp.house import META, MODERN, House
+from toolgate import tool
 from toolgate.server.heads import Heads
 from toolgate.server.mcp import rpc, spoken
-from toolgate.server.mcp.sessions import Session, Sessions
 from toolgate.spec.names import for_model
 from toolgate.tools.table import table
 
@@ -194,112 +193,6 @@ async def test_names_that_no_model_takes_are_listed_and_called_by_others(house: 
     assert len(shown) <= 64
     _status, body = await house.post("tools/call", {"name": shown})
     assert body["result"]["content"] == [{"type": "text", "text": "read"}]
-
-
-class Older:
-    """A session of the older revision, by hand."""
-
-    def __init__(self, house: House, key: str = "") -> None:
-        self.house, self.key, self.id = house, key or house.ann, ""
-
-    async def begin(self) -> None:
-        params: dict[str, Any] = {
-            "protocolVersion": LEGACY,
-            "capabilities": {},
-            "clientInfo": {},
-        }
-        async with aiohttp.ClientSession() as http, self._post(http, "initialize", params) as got:
-            assert got.status == 200
-            self.id = got.headers["Mcp-Session-Id"]
-
-    def _post(self, http: aiohttp.ClientSession, method: str, params: Any) -> Any:
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        return http.post(self.house.url, data=orjson.dumps(body), headers=self.headers())
-
-    def headers(self) -> dict[str, str]:
-        sent = {
-            "Authorization": f"Bearer {self.key}",
-            "Accept": "application/json, text/event-stream",
-        }
-        return sent | ({"Mcp-Session-Id": self.id} if self.id else {})
-
-    async def ask(self, verb: str = "post", method: str = "ping") -> int:
-        body = {"jsonrpc": "2.0", "id": 1, "method": method}
-        async with (
-            aiohttp.ClientSession() as http,
-            http.request(
-                verb, self.house.url, data=orjson.dumps(body), headers=self.headers()
-            ) as answer,
-        ):
-            return answer.status
-
-
-async def test_a_session_belongs_to_the_key_that_began_it(house: House) -> None:
-    mine, theirs, none = Older(house), Older(house, house.other), Older(house)
-    await mine.begin()
-    assert await mine.ask() == 200
-    # With one session alive, no id is still no session.
-    assert await none.ask() == 400
-    theirs.id = mine.id
-    assert [await theirs.ask(), await theirs.ask("delete"), await theirs.ask("get")] == [404] * 3
-    none.id = "made-up"
-    assert await none.ask() == 404
-    assert await mine.ask() == 200
-    assert await mine.ask("delete") == 200
-    assert await mine.ask() == 404
-
-
-async def test_without_its_owner_a_session_would_be_anybodys(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The guard-off control."""
-    mine, theirs = Older(house), Older(house, house.other)
-    await mine.begin()
-    theirs.id = mine.id
-
-    def anybodys(sessions: Sessions, id_: str, _key: str) -> Session | None:
-        return sessions._all.get(id_)  # pyright: ignore[reportPrivateUsage]
-
-    monkeypatch.setattr(Sessions, "find", anybodys)
-    assert await theirs.ask() == 200
-
-
-async def test_who_comes_back_gets_the_rest_of_a_stream(house: House) -> None:
-    go = asyncio.Event()
-
-    @tool(effect="irreversible")
-    async def work(call: Call) -> str:
-        """Work."""
-        call.progress(1, 2, "begun")
-        await go.wait()
-        return "worked"
-
-    house.gate.add(work)
-    session = Older(house)
-    await session.begin()
-    async with aiohttp.ClientSession() as http:
-        body = {
-            "jsonrpc": "2.0",
-            "id": 7,
-            "method": "tools/call",
-            "params": {"name": "work", "_meta": {"progressToken": "p"}},
-        }
-        last = ""
-        async with http.post(
-            house.url, data=orjson.dumps(body), headers=session.headers()
-        ) as stream:
-            async for line in stream.content:
-                last = line.decode().removeprefix("id: ").strip() if b"id:" in line else last
-                if b"begun" in line:
-                    break
-        go.set()
-        headers = session.headers() | {"Last-Event-ID": last}
-        async with http.get(house.url, headers=headers) as rest:
-            text = (await rest.content.readuntil(b"\n\n")).decode()
-        assert '"worked"' in text
-        assert '"id":7' in text
-    entries = await house.gate.journal.entries("acme")
-    assert [(one.tool, str(one.state)) for one in entries] == [("work", "succeeded")]
 
 
 @pytest.mark.parametrize(("effect", "ends"), [("pure", True), ("irreversible", False)])

@@ -7,13 +7,21 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qs
 
+from tests.house import until
 from tests.providers.service import Answer, Seen, Service, answer, service
+from tests.upstreams.bare import Bare
 from tests.upstreams.misbehaving import answer as said_right
 from tests.upstreams.misbehaving import result, text
+from toolgate.net.client import HttpClient
+from toolgate.providers.http.secret import Secrets
+from toolgate.settings.outward import McpOAuth, McpServer, Secret
+from toolgate.upstreams.connected import Connected
+from toolgate.upstreams.dialing import connected
 
 # Where the server publishes what it is: where it has to, and where it can say that it does.
 OWN = ("/.well-known/oauth-protected-resource", "/of-mine")
 SECRET = "s3cret-of-the-client"  # noqa: S105  of nobody
+NAME = "crm"
 
 
 class Guarded:
@@ -104,3 +112,38 @@ class Guarded:
 async def guarded() -> AsyncGenerator[Guarded]:
     async with service() as server, service() as giver:
         yield Guarded(server, giver)
+
+
+def upstream(
+    far: Guarded, client: HttpClient, *hosts: str, is_named: bool = True, **oauth: Any
+) -> Connected:
+    """As the settings would have it; without hosts the secret may go to both."""
+    bound = Secret(value_env="CRM", hosts=hosts or (far.server.place, far.giver.place))
+    secrets = Secrets({NAME: bound}, {"CRM": SECRET})
+    who = McpOAuth.model_validate({"client_id": "toolgate", "secret": NAME, **oauth})
+    settings = McpServer(url=far.url, oauth=who, timeout=5)
+    return connected(
+        "far",
+        settings,
+        client=client,
+        sandbox=Bare(),
+        environ={},
+        is_named=is_named,
+        secret=secrets.sent_to,
+    )
+
+
+async def problem(it: Connected) -> str:
+    """What is wrong with it, after one try."""
+    await it.open(10)
+    found = it.problem
+    await it.close()
+    return found
+
+
+async def opened(far: Guarded, it: Connected) -> None:
+    """Reached, and nobody else of ours is about to ask: its stream has been asked for."""
+    await it.open()
+    await until(
+        lambda: any(one.method == "GET" and one.target == "/mcp" for one in far.server.seen)
+    )

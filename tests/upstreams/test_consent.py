@@ -1,10 +1,8 @@
 """What is published of whoever gives tokens is looked at before anything is opened or sent."""
 
-from collections.abc import AsyncGenerator
-
 import pytest
 
-from tests.upstreams.guarded import Guarded, guarded
+from tests.upstreams.guarded import Guarded
 from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
 from toolgate.settings.outward import McpServer
@@ -63,12 +61,6 @@ HOSTILE = (
     "http://10.0.0.1/authorize",
     "calc.exe",
 )
-
-
-@pytest.fixture
-async def far() -> AsyncGenerator[Guarded]:
-    async with guarded() as both:
-        yield both
 
 
 class Opener:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.net.tripwire import hosts, tripwire
-from tests.upstreams.guarded import Guarded, guarded
-from tests.upstreams.test_tokens import upstream
+from tests.upstreams.guarded import Guarded, upstream
 from toolgate.net import guard as guarding
 from toolgate.net.addresses import Address
 from toolgate.net.client import HttpClient
@@ -73,12 +72,6 @@ async def client() -> AsyncGenerator[HttpClient]:
     made = HttpClient(Guard(["127.0.0.1"]))
     yield made
     await made.close()
-
-
-@pytest.fixture
-async def far() -> AsyncGenerator[Guarded]:
-    async with guarded() as both:
-        yield both
 
 
 def test_there_are_enough_of_them() -> None:

@@ -2,63 +2,23 @@
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.house import ME, STORE, until
 from tests.providers.service import Answer, answer
 from tests.sources.mcp.served import admission
-from tests.upstreams.bare import Bare
-from tests.upstreams.guarded import SECRET, Guarded, guarded
+from tests.upstreams.guarded import NAME, SECRET, Guarded, upstream
 from toolgate import Toolgate
 from toolgate.configuration import load
 from toolgate.errors import ProviderUnavailable, SettingsInvalid
 from toolgate.net.client import HttpClient
-from toolgate.net.guard import Guard
-from toolgate.providers.http.secret import Secrets
-from toolgate.settings.outward import McpOAuth, McpServer, Secret
-from toolgate.upstreams.connected import Connected
-from toolgate.upstreams.dialing import connected
+from toolgate.settings.outward import McpOAuth, McpServer
 from toolgate.upstreams.upstream import Kind
 
 pytestmark = pytest.mark.req("P3")
-NAME = "crm"
 BASIC = f"Basic {b64encode(f'toolgate:{SECRET}'.encode()).decode()}"
-
-
-@pytest.fixture
-async def client() -> AsyncGenerator[HttpClient]:
-    made = HttpClient(Guard(["127.0.0.0/8"]))
-    yield made
-    await made.close()
-
-
-@pytest.fixture
-async def far() -> AsyncGenerator[Guarded]:
-    async with guarded() as both:
-        yield both
-
-
-def upstream(
-    far: Guarded, client: HttpClient, *hosts: str, is_named: bool = True, **oauth: Any
-) -> Connected:
-    """As the settings would have it; without hosts the secret may go to both."""
-    bound = Secret(value_env="CRM", hosts=hosts or (far.server.place, far.giver.place))
-    secrets = Secrets({NAME: bound}, {"CRM": SECRET})
-    who = McpOAuth.model_validate({"client_id": "toolgate", "secret": NAME, **oauth})
-    settings = McpServer(url=far.url, oauth=who, timeout=5)
-    return connected(
-        "far",
-        settings,
-        client=client,
-        sandbox=Bare(),
-        environ={},
-        is_named=is_named,
-        secret=secrets.sent_to,
-    )
 
 
 async def test_whoever_the_server_names_is_asked_once_for_what_it_wants(
