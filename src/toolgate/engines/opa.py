@@ -9,11 +9,12 @@ from toolgate.engines.bundle import Bundle
 from toolgate.engines.guard import Guarded
 from toolgate.engines.modules import external
 from toolgate.engines.opa_push import push as push_bundle
-from toolgate.engines.opa_server import LARGE, MISSING, SMALL, Client, OpaServer, Refused
+from toolgate.engines.opa_server import LARGE, MISSING, SMALL, OpaServer, Refused
 from toolgate.errors import InvalidPolicy, PolicyUnavailable
 from toolgate.gate.document import tool_document
 from toolgate.gate.policy import Health
 from toolgate.net.address import shown
+from toolgate.net.client import HttpClient
 from toolgate.spec.tool import ToolSpec
 
 _RULES = {
@@ -40,7 +41,7 @@ class Opa:
 
     def __init__(
         self,
-        client: Client,
+        client: HttpClient,
         bundle: Bundle | None,
         url: str,
         *,

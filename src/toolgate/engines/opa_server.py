@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import orjson
 
 from toolgate.errors import PolicyUnavailable, SourceUnavailable
 from toolgate.net.address import authorization, shown, without_user
+from toolgate.net.client import HttpClient, Response
 
 SMALL, LARGE = 64 * 1024, 10 * 1024 * 1024
 # A module comes back with its syntax tree, which is many times its text.
@@ -17,33 +18,6 @@ _KNOWN = frozenset({"result", "decision_id", "metrics", "provenance", "explanati
 _JSON = "application/json"
 # A built-in function that fails is an error, as it is in process; else the rule would be dropped.
 _STRICT = "?strict-builtin-errors=true"
-
-
-class Response(Protocol):
-    """What a request brought."""
-
-    @property
-    def status(self) -> int: ...
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-    @property
-    def body(self) -> bytes: ...
-
-
-class Client(Protocol):
-    """A way to send that is bounded in time and size."""
-
-    async def send(
-        self,
-        method: str,
-        url: str,
-        *,
-        headers: Mapping[str, str],
-        body: bytes | None = None,
-        most: int,
-        seconds: float | None = None,
-        repeatable: bool = False,
-    ) -> Response: ...
 
 
 class _Missing:
@@ -64,7 +38,7 @@ class Refused(Exception):
 class OpaServer:
     """One server, by its address."""
 
-    def __init__(self, client: Client, url: str, *, token: str, seconds: float) -> None:
+    def __init__(self, client: HttpClient, url: str, *, token: str, seconds: float) -> None:
         self._client = client
         self._base = without_user(url).rstrip("/")
         self._seconds = seconds

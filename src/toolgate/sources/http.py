@@ -1,11 +1,11 @@
 """Specs from an endpoint that answers with a tool file."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from toolgate.errors import SourceUnavailable
 from toolgate.net.address import authorization, shown, without_user
+from toolgate.net.client import HttpClient
 from toolgate.sources.remote import data_only
 from toolgate.sources.text import parse
 from toolgate.spec.reader import read_tools
@@ -13,29 +13,12 @@ from toolgate.spec.tool import Origin, ToolSpec
 from toolgate.text.document import MAX_BYTES
 
 
-class Response(Protocol):
-    """What a GET brought."""
-
-    @property
-    def status(self) -> int: ...
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-    @property
-    def body(self) -> bytes: ...
-
-
-class Client(Protocol):
-    """A way to fetch that is bounded in time and size."""
-
-    async def get(self, url: str, *, headers: Mapping[str, str], most: int) -> Response: ...
-
-
 class HttpSource:
     """One endpoint. An answer that has not changed (ETag) is not read again."""
 
     required = False
 
-    def __init__(self, url: str, client: Client) -> None:
+    def __init__(self, url: str, client: HttpClient) -> None:
         # The address can hold a password; its name is for everyone.
         self.name = shown(url)
         self._url = without_user(url)

@@ -3,8 +3,7 @@
 import asyncio
 import re
 from base64 import b64encode
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import quote_plus, urlencode
 
 import msgspec
@@ -12,6 +11,7 @@ import orjson
 
 from toolgate import clock
 from toolgate.errors import ProviderUnavailable, SourceUnavailable
+from toolgate.net.client import HttpClient, Response
 
 _MOST = 65_536
 # A token that ends while a request is on its way is no use.
@@ -19,33 +19,6 @@ _AHEAD = 30.0
 _USUAL = 300.0
 _TOKEN = re.compile(r"[!-~]{1,32768}\Z")
 _CODE = re.compile(r"[a-z_]{1,64}\Z")
-
-
-class Response(Protocol):
-    """An answer, read whole."""
-
-    @property
-    def status(self) -> int: ...
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-    @property
-    def body(self) -> bytes: ...
-
-
-class Sender(Protocol):
-    """The guarded client."""
-
-    async def send(
-        self,
-        method: str,
-        url: str,
-        *,
-        headers: Mapping[str, str],
-        body: bytes | None = None,
-        most: int,
-        seconds: float | None = None,
-        repeatable: bool = False,
-    ) -> Response: ...
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +43,7 @@ class _Kept(NamedTuple):
 class Tokens:
     """Those that are there. Tools with the same client share one."""
 
-    def __init__(self, sender: Sender, *, seconds: float) -> None:
+    def __init__(self, sender: HttpClient, *, seconds: float) -> None:
         """`seconds`: how long fetching one may take, whoever waits for it."""
         self._sender = sender
         self._seconds = seconds

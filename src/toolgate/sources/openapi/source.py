@@ -8,7 +8,7 @@ import msgspec
 
 from toolgate.errors import InvalidSpecs, SourceUnavailable
 from toolgate.net.address import authorization, shown, without_user
-from toolgate.sources.http import Client
+from toolgate.net.client import HttpClient
 from toolgate.sources.openapi import overlay, reading
 from toolgate.sources.openapi.opened import MAX_BYTES, open_document, refused
 from toolgate.sources.openapi.options import Options
@@ -28,7 +28,7 @@ class OpenApiSource:
         self,
         place: Path | str,
         options: Options,
-        client: Client,
+        client: HttpClient,
         *,
         label: str,
         word: Path | None = None,
