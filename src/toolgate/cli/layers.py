@@ -14,7 +14,7 @@ from toolgate.cli.session import Config, Json
 from toolgate.errors import InvalidRequest
 from toolgate.server.admin.tools import find
 from toolgate.tenancy import roster
-from toolgate.tenancy.layer import Layer, Layers
+from toolgate.tenancy.layer import Layer, Layers, row_of, rows_of
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Layers that narrow what may be called."
@@ -36,11 +36,8 @@ def list_(
     """Every layer."""
 
     async def work(gate: Toolgate) -> list[dict[str, Any]]:
-        world = gate.tenancy.world
-        found = _rows("", world.everyone.layers)
-        for tenant in sorted(world.tenants):
-            found += _rows(tenant, world.tenants[tenant].layers)
-        return found
+        kept = gate.tenancy.world.layers()
+        return [row for tenant, layers in kept for row in rows_of(tenant, layers)]
 
     async def far(server: Server) -> list[dict[str, Any]]:
         return await server.each("layers")
@@ -94,7 +91,7 @@ def set_(
 
     notes = administer(Place(config, url, key_file), work, far, json=json)
     told = f"Layer {name} of {_whom(role, tenant)} is written."
-    show.told(_row(tenant, role, name, layer), told, json=json, notes=notes)
+    show.told(row_of(tenant, role, name, layer), told, json=json, notes=notes)
 
 
 @app.command()
@@ -134,7 +131,7 @@ def permit(
     told = f"Layer {name} of {_whom(role, tenant)} leaves {tool}"
     sets = [one for one in layer.deny if ":" in one or "*" in one]
     told += f", unless it is among {', '.join(sets)}." if sets else "."
-    show.told(_row(tenant, role, name, layer), told, json=json)
+    show.told(row_of(tenant, role, name, layer), told, json=json)
 
 
 @app.command()
@@ -190,12 +187,3 @@ def _wider(layer: Layer, tool: str) -> Layer:
 def _whom(role: str, tenant: str) -> str:
     whom = f"role {role}" if role else "everybody"
     return f"{whom} in {tenant}" if tenant else whom
-
-
-def _row(tenant: str, role: str, name: str, layer: Layer) -> dict[str, Any]:
-    return {"tenant": tenant, "role": role, "name": name} | msgspec.to_builtins(layer)
-
-
-def _rows(tenant: str, layers: Layers) -> list[dict[str, Any]]:
-    found = sorted(layers.items(), key=lambda item: item[0])
-    return [_row(tenant, role, name, layer) for (role, name), layer in found]

@@ -1,6 +1,6 @@
 """`toolgate relations`: who stands how to which tool."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -58,17 +58,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Put relations on record. One that is there stays."""
-
-    async def work(gate: Toolgate) -> list[str]:
-        before = gate.tenancy.world
-        await signed(gate, why).relate(tenant, add=relations)
-        return newcomers(before, gate, tenant)
-
-    async def far(server: Server) -> list[str]:
-        told = await server.post("relations", tenant=tenant, add=relations, why=why)
-        return told.get("notes", [])
-
-    notes = administer(Place(config, url, key_file), work, far, json=json)
+    notes = _changed(Place(config, url, key_file), tenant, "add", relations, why, json=json)
     told = f"On record in {tenant}: {', '.join(relations)}."
     show.told({"tenant": tenant, "added": relations}, told, json=json, notes=notes)
 
@@ -84,16 +74,29 @@ def remove(
     json: Json = False,
 ) -> None:
     """Take relations off the record. One that is not there is no mistake."""
+    notes = _changed(Place(config, url, key_file), tenant, "remove", relations, why, json=json)
+    told = f"Not on record in {tenant} any more: {', '.join(relations)}."
+    show.told({"tenant": tenant, "removed": relations}, told, json=json, notes=notes)
+
+
+def _changed(
+    place: Place,
+    tenant: str,
+    how: Literal["add", "remove"],
+    relations: list[str],
+    why: str,
+    *,
+    json: bool,
+) -> list[str]:
+    """What is to be told beside it."""
 
     async def work(gate: Toolgate) -> list[str]:
         before = gate.tenancy.world
-        await signed(gate, why).relate(tenant, remove=relations)
+        await signed(gate, why).relate(tenant, **{how: relations})
         return newcomers(before, gate, tenant)
 
     async def far(server: Server) -> list[str]:
-        told = await server.post("relations", tenant=tenant, remove=relations, why=why)
+        told = await server.post("relations", tenant=tenant, why=why, **{how: relations})
         return told.get("notes", [])
 
-    notes = administer(Place(config, url, key_file), work, far, json=json)
-    told = f"Not on record in {tenant} any more: {', '.join(relations)}."
-    show.told({"tenant": tenant, "removed": relations}, told, json=json, notes=notes)
+    return administer(place, work, far, json=json)

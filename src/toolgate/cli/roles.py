@@ -12,7 +12,7 @@ from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import AGAIN, NO_LIST, Everywhere, Why, newcomers, signed, whole
 from toolgate.cli.session import Config, Json, usage
 from toolgate.tenancy import roster
-from toolgate.tenancy.layer import Layer, Permissions, roles_of
+from toolgate.tenancy.layer import Layer, Permissions, role_rows
 from toolgate.tenancy.rules import PERMISSIONS
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="What a role may use.")
@@ -26,14 +26,8 @@ def list_(
     """The roles on record. A caller with any other role is refused once there is one."""
 
     async def work(gate: Toolgate) -> list[dict[str, Any]]:
-        world = gate.tenancy.world
-        places = [("", world.everyone.layers)]
-        places += [(name, world.tenants[name].layers) for name in sorted(world.tenants)]
-        return [
-            {"role": role, "tenant": tenant, "layers": sum(whose == role for whose, _ in layers)}
-            for tenant, layers in places
-            for role in sorted(roles_of(layers))
-        ]
+        kept = gate.tenancy.world.layers()
+        return [row for tenant, layers in kept for row in role_rows(tenant, layers)]
 
     async def far(server: Server) -> list[dict[str, Any]]:
         return await server.each("roles")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -74,6 +75,24 @@ def is_name(selector: str) -> bool:
 LayerKey = tuple[str, str]
 """The role (empty: everybody) and the layer's own name."""
 Layers = Mapping[LayerKey, Layer]
+
+
+def row_of(tenant: str, role: str, name: str, layer: Layer) -> dict[str, Any]:
+    """A layer and whose it is, as operators are shown it."""
+    return {"tenant": tenant, "role": role, "name": name} | msgspec.to_builtins(layer)
+
+
+def rows_of(tenant: str, layers: Layers) -> list[dict[str, Any]]:
+    """All of a tenant's, by role and name."""
+    return [row_of(tenant, *key, layer) for key, layer in sorted(layers.items())]
+
+
+def role_rows(tenant: str, layers: Layers) -> list[dict[str, Any]]:
+    """Its roles by name, and how many layers each has."""
+    return [
+        {"role": role, "tenant": tenant, "layers": sum(whose == role for whose, _ in layers)}
+        for role in sorted(roles_of(layers))
+    ]
 
 
 def roles_of(layers: Iterable[LayerKey]) -> frozenset[str]:

@@ -8,7 +8,7 @@ import msgspec
 from toolgate.spec.tool import RateLimit
 from toolgate.tenancy.capsule import EVERYTHING, NOTHING, Capsule
 from toolgate.tenancy.keys import Key
-from toolgate.tenancy.layer import Layer, LayerKey
+from toolgate.tenancy.layer import Layer, LayerKey, Layers
 from toolgate.tenancy.persona import UNLISTED, Persona
 from toolgate.tenancy.servers import NONE, Servers
 
@@ -76,6 +76,12 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     def flags(self, tenant: str) -> Mapping[str, bool]:
         """The tenant's own flags."""
         return self.tenant(tenant).flags
+
+    def layers(self, tenant: str = "") -> list[tuple[str, Layers]]:
+        """The layers that hold everywhere, then those of each tenant, or of one, by its name."""
+        shown = [name for name in sorted(self.tenants) if not tenant or name == tenant]
+        own = [(name, self.tenants[name].layers) for name in shown]
+        return [("", self.everyone.layers), *own]
 
     def persona(self, name: str) -> Persona:
         """The persona; one that nobody has spoken of is kept from nothing."""

@@ -7,7 +7,7 @@ import msgspec
 from toolgate.errors import InvalidRequest
 from toolgate.server.admin.desk import Desk, Signed, SignedOfTenant, Some, SomeOfTenant, noted
 from toolgate.tenancy import roster
-from toolgate.tenancy.layer import Layer, Layers, Permissions, roles_of
+from toolgate.tenancy.layer import Layer, Permissions, role_rows, row_of, rows_of
 from toolgate.tenancy.names import nearest
 from toolgate.tenancy.world import World
 
@@ -48,7 +48,8 @@ class Restriction(Signed):
 
 async def list_layers(desk: Desk, _: SomeOfTenant) -> Any:
     """`GET layers?tenant=&limit=&cursor=`."""
-    rows = [row for tenant, layers in _kept(desk) for row in _rows(tenant, layers)]
+    kept = desk.gate.tenancy.world.layers(desk.tenant)
+    rows = [row for tenant, layers in kept for row in rows_of(tenant, layers)]
     shown, following = desk.page(rows, lambda row: (row["tenant"], row["role"], row["name"]))
     return {"layers": shown, "next": following}
 
@@ -59,7 +60,7 @@ async def put_layer(desk: Desk, given: NewLayer) -> Any:
     layer = Layer(allow=given.allow, deny=given.deny, reason=given.reason)
     tenant, before = desk.tenant, desk.gate.tenancy.world
     await desk.tenancy.set_layer(name, layer, role=given.role, tenant=tenant)
-    return noted(_row(tenant, given.role, name, layer), _notes(desk, before, tenant, layer))
+    return noted(row_of(tenant, given.role, name, layer), _notes(desk, before, tenant, layer))
 
 
 async def remove_layer(desk: Desk, given: OldLayer) -> Any:
@@ -81,11 +82,8 @@ async def remove_layer(desk: Desk, given: OldLayer) -> Any:
 
 async def list_roles(desk: Desk, _: SomeOfTenant) -> Any:
     """`GET roles?tenant=&limit=&cursor=`."""
-    rows = [
-        {"role": role, "tenant": tenant, "layers": sum(whose == role for whose, _ in layers)}
-        for tenant, layers in _kept(desk)
-        for role in sorted(roles_of(layers))
-    ]
+    kept = desk.gate.tenancy.world.layers(desk.tenant)
+    rows = [row for tenant, layers in kept for row in role_rows(tenant, layers)]
     shown, following = desk.page(rows, lambda row: (row["tenant"], row["role"]))
     return {"roles": shown, "next": following}
 
@@ -141,18 +139,6 @@ async def put_restriction(desk: Desk, given: Restriction) -> Any:
     return {"id": persona, "tool": tool, "allowed": given.allowed, "reason": given.reason}
 
 
-def _kept(desk: Desk) -> list[tuple[str, Layers]]:
-    """The layers that hold everywhere, then those of the tenants that may be looked at."""
-    world, own = desk.gate.tenancy.world, desk.tenant
-    places = [("", world.everyone.layers)]
-    places += [
-        (name, world.tenants[name].layers)
-        for name in sorted(world.tenants)
-        if not own or name == own
-    ]
-    return places
-
-
 def _notes(desk: Desk, before: World, tenant: str, layer: Layer) -> list[str]:
     unheard = roster.unheard(layer.allow or (), desk.gate.catalog.current.specs)
     return [*desk.notes(before, tenant), *unheard]
@@ -161,12 +147,3 @@ def _notes(desk: Desk, before: World, tenant: str, layer: Layer) -> list[str]:
 def _whose(role: str, tenant: str) -> str:
     whom = f"role {role[:80]!r}" if role else "everybody"
     return f"{whom} in tenant {tenant[:80]!r}" if tenant else whom
-
-
-def _row(tenant: str, role: str, name: str, layer: Layer) -> dict[str, Any]:
-    return {"tenant": tenant, "role": role, "name": name} | msgspec.to_builtins(layer)
-
-
-def _rows(tenant: str, layers: Layers) -> list[dict[str, Any]]:
-    found = sorted(layers.items(), key=lambda item: item[0])
-    return [_row(tenant, role, name, layer) for (role, name), layer in found]
