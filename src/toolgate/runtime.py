@@ -19,7 +19,7 @@ from toolgate.executor.aftercare.recovery import Recover
 from toolgate.executor.aftercare.report import Report
 from toolgate.executor.aftercare.settling import Settling
 from toolgate.executor.aftercare.undo import Asker, Undo
-from toolgate.executor.bare import bare, untold
+from toolgate.executor.bare import barely, untold
 from toolgate.executor.deliveries import Deliveries
 from toolgate.executor.executor import Executor
 from toolgate.executor.people.bus import Subscription
@@ -313,7 +313,9 @@ class Runtime(Offices):
         not taken back is listed with the reason; asking again goes on from there. `CallNotFound`
         where nothing of it is this caller's.
         """
-        return await self._taken_back(caller, call_id, turn_group, chain, Asker("", reason))
+        return await self._undo.named(
+            caller, Asker("", reason), call_id=call_id, turn_group=turn_group, chain=chain
+        )
 
     async def undo_for(
         self,
@@ -330,25 +332,13 @@ class Runtime(Offices):
             raise InvalidRequest(
                 "Say who takes it back, and why: it stands in the audit. Nothing was taken back."
             )
-        by = Asker(who, why.strip())
-        return await self._taken_back(Caller(tenant=tenant), call_id, turn_group, chain, by)
-
-    async def _taken_back(
-        self,
-        caller: Caller,
-        call_id: str | None,
-        turn_group: str | None,
-        chain: str | None,
-        by: Asker,
-    ) -> Report:
-        given = [one for one in (call_id, turn_group, chain) if one is not None]
-        if len(given) != 1 or type(given[0]) is not str or not given[0]:
-            raise InvalidRequest(
-                "Name what is to be taken back by one of them: a call_id, a turn_group or a chain."
-            )
-        if call_id is not None:
-            return await self._undo.single(caller, call_id, by)
-        return await self._undo.group(caller, turn_group=turn_group or "", chain=chain or "", by=by)
+        return await self._undo.named(
+            Caller(tenant=tenant),
+            Asker(who, why.strip()),
+            call_id=call_id,
+            turn_group=turn_group,
+            chain=chain,
+        )
 
     async def _resume(self, grant: Grant, entry: Entry, args: dict[str, Any]) -> Output:
         return await self._executor.resume(grant, entry, args)
@@ -389,20 +379,5 @@ class Runtime(Offices):
 
     def toolbox(self, caller: Caller, turn: Turn | None = None) -> Toolbox:
         """What one agent holds during a turn."""
-        run = self.call if self.features.structured_tool_output else self._barely
+        run = self.call if self.features.structured_tool_output else barely(self.call)
         return Toolbox(Inside(self.gate, caller), run, caller, turn, together=self)
-
-    async def _barely(
-        self,
-        tool: str,
-        args: dict[str, Any] | None,
-        *,
-        caller: Caller,
-        turn: Turn | None,
-        idempotency_key: str | None = None,
-        wait_s: float | None = None,
-    ) -> Any:
-        output = await self.call(
-            tool, args, caller=caller, turn=turn, idempotency_key=idempotency_key, wait_s=wait_s
-        )
-        return bare(output)

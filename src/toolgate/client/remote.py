@@ -22,7 +22,7 @@ from toolgate.client.sending import Sending
 from toolgate.client.wire import Wire
 from toolgate.errors import InvalidRequest, PermissionDenied, ServerUnreachable
 from toolgate.executor.aftercare.report import Report
-from toolgate.executor.bare import bare
+from toolgate.executor.bare import barely
 from toolgate.executor.recording.claim import check_key, check_wait
 from toolgate.executor.several.batch import Batch
 from toolgate.executor.several.chain import Chain
@@ -164,7 +164,7 @@ class Remote:
         """
         own = self._own(caller)
         sent_turn(turn)
-        run = self.call if self._me.structured_tool_output else self._barely
+        run = self.call if self._me.structured_tool_output else barely(self.call)
         return Toolbox(Outside(self._looking, own), run, own, turn, together=self)
 
     async def close(self) -> None:
@@ -201,9 +201,6 @@ class Remote:
         return await sending.run(
             lambda left: self._wire.request("POST", path, body=body, seconds=left)
         )
-
-    async def _barely(self, tool: str, args: dict[str, Any] | None, **how: Any) -> Any:
-        return bare(await self.call(tool, args, **how))
 
 
 @asynccontextmanager

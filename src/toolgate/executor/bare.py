@@ -1,5 +1,7 @@
 """Answers without their envelope: the result alone, or the error that the envelope would tell."""
 
+from collections.abc import Callable, Coroutine
+from types import CoroutineType
 from typing import Any, NoReturn
 
 import msgspec
@@ -37,6 +39,17 @@ def bare(output: Output) -> Any:
     if output.error is not None:
         _raise(output.error, output.call_id)
     return output.data
+
+
+def barely(
+    call: Callable[..., Coroutine[Any, Any, Output]],
+) -> "Callable[..., CoroutineType[Any, Any, Any]]":
+    """The same verb, answered with the result alone."""
+
+    async def run(tool: str, args: dict[str, Any] | None, **how: Any) -> Any:
+        return bare(await call(tool, args, **how))
+
+    return run
 
 
 def untold(perform: Perform) -> Perform:

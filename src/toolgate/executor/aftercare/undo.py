@@ -10,36 +10,30 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-import orjson
 
 from toolgate.asked import Asked
-from toolgate.call import Caller, Grant, Output, Turn
+from toolgate.call import Caller, Grant, Turn
 from toolgate.crash import crash_here
 from toolgate.errors import (
     CallNotFound,
     CallRefused,
-    InProgress,
     InvalidRequest,
-    PermissionDenied,
     StoreError,
     StoreUnavailable,
     ToolgateError,
-    ToolNotFound,
-    Unauthenticated,
 )
 from toolgate.executor.aftercare import recalled
+from toolgate.executor.aftercare.outcome import impossible, item, not_begun, outcome, refusal
+from toolgate.executor.aftercare.planned import Plan, planned
 from toolgate.executor.aftercare.probing import Find, Perform, Probing, SpecOf
 from toolgate.executor.aftercare.report import Item, Report, Result
-from toolgate.executor.recording.entries import plan_of
 from toolgate.executor.recording.late import Late
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import owner_of
-from toolgate.ledger.journal import Begun, Journal
+from toolgate.ledger.journal import Journal
 from toolgate.ledger.ledger import Ledger, Which, owner_in
 from toolgate.ledger.machine import Action
-from toolgate.ledger.state import OPEN, State
-from toolgate.spec.effect import Effect
-from toolgate.spec.redactor import PLAIN
+from toolgate.ledger.state import State
 
 log = logging.getLogger("toolgate.undo")
 Decide = Callable[[Caller, str, dict[str, Any], Turn | None], Awaitable[Grant]]
@@ -51,9 +45,7 @@ _PATIENCE = 1.0
 # How long the store may take to say what there is to take back.
 _STORE_SECONDS = 5.0
 T = TypeVar("T")
-_DONE = frozenset({State.SUCCEEDED, State.COMPENSATION_FAILED, State.COMPENSATING})
 _REFUSED = "call.undo_refused"
-_NEVER = "It never happened: there is nothing to take back."
 
 
 class Asker(NamedTuple):
@@ -61,18 +53,6 @@ class Asker(NamedTuple):
 
     who: str = ""
     why: str = ""
-
-
-ITSELF = Asker()
-
-
-class Plan(NamedTuple):
-    """The call that takes one back."""
-
-    tool: str
-    args: dict[str, Any]
-    # The one that the effect was done under, where it was not the first.
-    fence: int = 0
 
 
 class Marked(NamedTuple):
@@ -108,30 +88,24 @@ class Undo:
         self._find = find
         self._late = Late()
 
-    async def single(self, caller: Caller, call_id: str, by: Asker = ITSELF) -> Report:
-        """One call; `CallNotFound` where the caller has none of this id."""
-        entry = await _in_time(self._find(caller.tenant, call_id))
-        if entry is None or not (by.who or recalled.is_of(entry, caller)):
-            raise CallNotFound(call_id)
-        return await self._taken_back([entry], caller, by)
-
-    async def group(
-        self, caller: Caller, *, turn_group: str = "", chain: str = "", by: Asker = ITSELF
+    async def named(
+        self,
+        caller: Caller,
+        by: Asker,
+        *,
+        call_id: str | None,
+        turn_group: str | None,
+        chain: str | None,
     ) -> Report:
-        """All that the caller did in a turn group, or in a chain; an operator means everybody's.
-
-        `CallNotFound` where that is nothing: a typo must not look as if all was well.
-        """
-        if not (turn_group or chain):
-            raise InvalidRequest("Say which turn group, or which chain, is to be taken back.")
-        scope = "" if by.who else owner_of(caller)
-        which = Which(
-            tenant=caller.tenant, turn_group=turn_group, chain=chain, scope=scope, limit=_PAGE
-        )
-        found = [one for one in await _in_time(self._all(which)) if not one.undo_of]
-        if not found:
-            raise _nothing(turn_group, chain)
-        return await self._taken_back(found, caller, by)
+        """What one of the three names; `InvalidRequest` where none does, or more than one."""
+        given = [one for one in (call_id, turn_group, chain) if one is not None]
+        if len(given) != 1 or type(given[0]) is not str or not given[0]:
+            raise InvalidRequest(
+                "Name what is to be taken back by one of them: a call_id, a turn_group or a chain."
+            )
+        if call_id is not None:
+            return await self._single(caller, call_id, by)
+        return await self._group(caller, turn_group or "", chain or "", by)
 
     async def resume(self, entry: Entry, *, stops: Callable[[], bool] = lambda: False) -> None:
         """Go on with an undo whose process is gone, and with what it had marked before this one.
@@ -142,6 +116,27 @@ class Undo:
         while latest is not None and not stops() and await self._resumed(latest):
             latest = await self._latest(entry)
 
+    async def _single(self, caller: Caller, call_id: str, by: Asker) -> Report:
+        """One call; `CallNotFound` where the caller has none of this id."""
+        entry = await _in_time(self._find(caller.tenant, call_id))
+        if entry is None or not (by.who or recalled.is_of(entry, caller)):
+            raise CallNotFound(call_id)
+        return await self._taken_back([entry], caller, by)
+
+    async def _group(self, caller: Caller, turn_group: str, chain: str, by: Asker) -> Report:
+        """All that the caller did in a turn group, or in a chain; an operator means everybody's.
+
+        `CallNotFound` where that is nothing: a typo must not look as if all was well.
+        """
+        scope = "" if by.who else owner_of(caller)
+        which = Which(
+            tenant=caller.tenant, turn_group=turn_group, chain=chain, scope=scope, limit=_PAGE
+        )
+        found = [one for one in await _in_time(self._all(which)) if not one.undo_of]
+        if not found:
+            raise _nothing(turn_group, chain)
+        return await self._taken_back(found, caller, by)
+
     async def _resumed(self, entry: Entry) -> bool:
         """Whether it was ours to go on with."""
         begun = await self._ledger.take(entry)
@@ -149,7 +144,7 @@ class Undo:
             return False
         entry = begun.entry
         try:
-            plan = self._plan(entry)
+            plan = planned(entry, self._spec_of)
             if isinstance(plan, str) or entry.fence - plan.fence > _MOST_TRIES:
                 why = plan if isinstance(plan, str) else "It was begun too often and never ended."
                 await self._ledger.undone(entry, done=False, why=why)
@@ -198,12 +193,12 @@ class Undo:
             return await self._done_before(entry)
         if entry.state is State.UNKNOWN:
             entry = await self._probed(entry)
-        why_not = self._impossible(entry)
+        why_not = impossible(entry)
         if why_not is not None:
             return why_not
-        plan = self._plan(entry)
+        plan = planned(entry, self._spec_of)
         if isinstance(plan, str):
-            return _item(entry, "cannot", plan)
+            return item(entry, "cannot", plan)
         try:
             if by.who:
                 caller = recalled.caller_of(entry)
@@ -213,64 +208,19 @@ class Undo:
                 # Of a tool that is gone there is no decision that would tell of it.
                 told = {"compensation": plan.tool, "code": error.code}
                 await self._ledger.note(entry, _REFUSED, told, who=by.who, why=by.why)
-            return _item(entry, "refused", error.message)
+            return item(entry, "refused", error.message)
         begun = await self._ledger.undo(entry, who=by.who, why=by.why)
         if begun.action is Action.COMPENSATE:
             first = entry.state is State.SUCCEEDED and begun.entry.fence == entry.fence + 1
             return Marked(begun.entry, plan, caller, anew=not first)
-        return await self._not_begun(entry, begun)
-
-    async def _not_begun(self, entry: Entry, begun: Begun) -> Item:
-        match begun.action:
-            case Action.WAIT:
-                return _item(entry, "in_progress", "Somebody else is taking it back.")
-            case Action.REPLAY:
-                return await self._done_before(entry)
-            case _ if begun.entry.undo_until_ns is not None:
-                return _item(entry, "expired", "The time to take it back is over.")
-            case _:
-                return _item(entry, "cannot", f"It is {begun.entry.state} now.")
-
-    def _impossible(self, entry: Entry) -> Item | None:
-        """Why there is nothing to begin with."""
-        match entry.state:
-            case State.UNKNOWN:
-                told = "Nobody knows whether it happened. Settle it first, or have it settled."
-                return _item(entry, "cannot", told)
-            case state if state in OPEN - {State.COMPENSATING}:
-                return _item(entry, "in_progress", "It is still running.")
-            case state if state not in _DONE:
-                return _item(entry, "cannot", _NEVER, stands=False)
-            case _ if entry.undo_of:
-                return _item(entry, "cannot", "It takes another call back.")
-            case _ if entry.effect is Effect.IRREVERSIBLE:
-                return _item(entry, "cannot", f"{entry.tool!r} is irreversible.")
-            case _ if entry.effect is not Effect.COMPENSATABLE:
-                return _item(entry, "cannot", f"{entry.tool!r} has no compensation.")
-            case _:
-                return None
-
-    def _plan(self, entry: Entry) -> Plan | str:
-        """The compensation as it was planned when the effect was; or what is wrong with it."""
-        raw = entry.plan
-        if not raw:
-            # Settled, so that nobody had the result at hand: the arguments may do.
-            spec = self._spec_of(entry.tool)
-            if spec is None or spec.fingerprint != entry.fingerprint:
-                return "It has no plan, and its tool is not what it was."
-            raw = plan_of(spec, recalled.known_args(entry), {}, PLAIN)
-        try:
-            plan = orjson.loads(raw)
-            if "problem" in plan:
-                return f"It cannot be planned: {plan['problem']}."
-            return Plan(plan["tool"], plan["args"], plan.get("fence", 0))
-        except (orjson.JSONDecodeError, KeyError, TypeError):
-            return "Its plan cannot be read: it is damaged, or a newer version wrote it."
+        if begun.action is Action.REPLAY:
+            return await self._done_before(entry)
+        return not_begun(entry, begun)
 
     async def _done_before(self, entry: Entry) -> Item:
-        plan = self._plan(entry)
+        plan = planned(entry, self._spec_of)
         done = await self._undo_of(entry, "" if isinstance(plan, str) else plan.tool)
-        return _item(entry, "already_undone", undo_call_id=done, stands=False)
+        return item(entry, "already_undone", undo_call_id=done, stands=False)
 
     async def _undo_of(self, entry: Entry, tool: str) -> str:
         """The call that took it back; empty where none is known to have."""
@@ -305,7 +255,7 @@ class Undo:
             done = await self._undo_of(entry, plan.tool) if anew else ""
             if done:
                 await self._ended(entry, "undone", "")
-                return _item(entry, "undone", undo_call_id=done, stands=False)
+                return item(entry, "undone", undo_call_id=done, stands=False)
             output = await self._perform(
                 plan.tool,
                 plan.args,
@@ -316,16 +266,16 @@ class Undo:
         except StoreError as error:
             away = await self._late.finish(self._ended(entry, "failed", error.message), _PATIENCE)
             if away is None:
-                return _item(entry, "failed", error.message)
+                return item(entry, "failed", error.message)
             # What is marked and not ended is looked after as soon as the store is back.
-            return _item(entry, "in_progress", "The store went away; it is gone on with later.")
+            return item(entry, "in_progress", "The store went away; it is gone on with later.")
         except ToolgateError as error:
-            result = _refusal(error)
+            result = refusal(error)
             await self._ended(entry, result, error.message)
-            return _item(entry, result, error.message)
-        item = _outcome(entry, output)
-        await self._ended(entry, item.result, item.reason)
-        return item
+            return item(entry, result, error.message)
+        became = outcome(entry, output)
+        await self._ended(entry, became.result, became.reason)
+        return became
 
     async def _ended(self, entry: Entry, result: Result, why: str) -> None:
         held = await self._ledger.undone(entry, done=result == "undone", why=why)
@@ -366,42 +316,4 @@ def _nothing(turn_group: str, chain: str) -> CallNotFound:
         "chain with side effects",
         "Steps that were answered from the record (`cached`) belong to the chain that ran them "
         "first: take them back by their call_id.",
-    )
-
-
-def _outcome(entry: Entry, output: Output) -> Item:
-    if output.ok:
-        return _item(entry, "undone", undo_call_id=output.call_id, stands=False)
-    error = output.error
-    reason = output.status if error is None else f"{error.code}: {error.message}"
-    if output.status == "pending_approval":
-        approval = "" if error is None else str(error.details.get("approval_id", ""))
-        return _item(entry, "pending_approval", reason, output.call_id, approval)
-    return _item(entry, "failed", reason, output.call_id)
-
-
-def _refusal(error: ToolgateError) -> Result:
-    if isinstance(error, InProgress):
-        return "in_progress"
-    refused = isinstance(error, (PermissionDenied, ToolNotFound, Unauthenticated))
-    return "refused" if refused else "failed"
-
-
-def _item(
-    entry: Entry,
-    result: Result,
-    reason: str = "",
-    undo_call_id: str = "",
-    approval_id: str = "",
-    *,
-    stands: bool = True,
-) -> Item:
-    return Item(
-        call_id=entry.call_id,
-        tool=entry.tool,
-        result=result,
-        reason=reason,
-        undo_call_id=undo_call_id,
-        approval_id=approval_id,
-        stands=stands,
     )
