@@ -20,7 +20,7 @@ import pytest
 from tests.servers.fixtures import needed
 from tests.surroundings import around
 from toolgate import configuration
-from toolgate.bootstrap import read_tool_file
+from toolgate.toolfiles import read_tool_file
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -144,16 +144,6 @@ def test_a_page_shows_no_code_that_is_not_a_file(page: Path) -> None:
         assert marker or language in SHAPES, f"a {language or 'plain'} block that no test runs"
 
 
-@pytest.mark.parametrize(
-    "page",
-    [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))],
-    ids=lambda path: path.relative_to(ROOT).as_posix(),
-)
-def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
-        assert (page.parent / target).exists(), f"{target} is not there"
-
-
 def test_a_tool_file_that_the_queue_page_shows_can_be_saved_as_it_stands(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "how-to" / "queue-calls.md").read_text("utf-8")
     shown = re.findall(r"```text\n(tools:\n.*?)```", page, re.DOTALL)
@@ -178,6 +168,19 @@ def test_the_architecture_page_shows_the_layers_as_they_are() -> None:
     [layers] = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     assert "```text\n" + "\n".join(layers) + "\n```" in page
+
+
+def test_the_architecture_page_names_every_room() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    shown = page[page.index("src/toolgate/\n") : page.index("\n```\n\nLayers")]
+    named = set(re.findall(r"[\w.]+\.py|(?<=  )[a-z]+/", shown))
+    rooms = {
+        f"{path.name}/" if path.is_dir() else path.name
+        for path in (ROOT / "src" / "toolgate").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    } - {"__init__.py"}
+    assert rooms - named == set()
+    assert {one for one in named if not (ROOT / "src" / "toolgate" / one).exists()} == set()
 
 
 def write() -> None:

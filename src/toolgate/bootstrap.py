@@ -1,7 +1,6 @@
-"""Puts the house together. The only file that names concrete adapters."""
+"""Puts the house together: every room once, as the settings name it."""
 
 import asyncio
-import contextlib
 import logging
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -14,6 +13,7 @@ from toolgate import (
     beside,
     configuration,
     furnishing,
+    outside,
     queueing,
     recording,
     upkeep,
@@ -23,7 +23,7 @@ from toolgate import (
 from toolgate.apart import ProvenApart, ReplayedApart
 from toolgate.catalog.catalog import Catalog
 from toolgate.catalog.source import Source
-from toolgate.errors import CatalogError
+from toolgate.engines.keeper import Keeper
 from toolgate.executor.executor import Executor, built_in
 from toolgate.executor.extension import Extension
 from toolgate.executor.people.people import People
@@ -43,23 +43,21 @@ from toolgate.runtime import Runtime
 from toolgate.settings.secrets import known_secrets
 from toolgate.settings.settings import Settings
 from toolgate.sources.database import DatabaseSource
-from toolgate.sources.files import FileSource, read_file
+from toolgate.sources.files import FileSource
 from toolgate.sources.http import HttpSource
 from toolgate.sources.kept import KeptFiles
 from toolgate.sources.mcp.servers import Upstreams
 from toolgate.sources.prepared import PreparedSource
 from toolgate.spec.redactor import Redactor
-from toolgate.spec.tool import Retry, ToolSpec
+from toolgate.spec.tool import Retry
 from toolgate.storage import connect, looked_at, prepare
 from toolgate.store.announced import Announced
 from toolgate.store.catalog import CatalogTable, Row
 from toolgate.store.database import Database
 from toolgate.store.directory import TableDirectory
 from toolgate.store.hold import Hold
-from toolgate.store.lineage import Lineage
 from toolgate.store.secret import house_secret
 from toolgate.store.trail import TableTrail
-from toolgate.tenancy.audit import Trail
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tools.table import table
 from toolgate.upstreams.member import Member
@@ -142,6 +140,10 @@ async def _assembled(
     tasks: _Tasks,
     stack: AsyncExitStack,
 ) -> T:
+    """Every room, once, in the order in which they need each other; they end in the reverse one.
+
+    What has to ask a room that comes later is handed a way to find it.
+    """
     kinds = Kinds(settings, handed=providers)
     stack.push_async_callback(kinds.close)
     database = connect(settings)
@@ -149,7 +151,7 @@ async def _assembled(
     hold = await _prepared(settings, database, stack)
     watch = watching.begin(settings, database, stack)
 
-    client = wiring.outward(settings, stack)
+    client = outside.client(settings, stack)
     kept = recording.records(settings, database, hold, client, stack)
     journal, outputs, publisher = kept.journal, kept.outputs, kept.publisher
     limits = wiring.limits(settings, database, journal.owner, lambda: tenancy.world, stack)
@@ -245,12 +247,10 @@ async def _assembled(
         check=wiring.check(settings, modules),
     )
     await tenancy.refresh()
-    plugins = await wiring.plugins(settings, catalog, tenancy, kinds.brought, stack)
+    plugins = await outside.plugins(settings, catalog, tenancy, kinds.brought, stack)
     policy = await wiring.policy(settings, modules, tenancy, client, stack)
 
-    _kept_up(settings, catalog, tenancy, told, stack)
-    if settings.policy.refresh and policy.keeper is not None:
-        upkeep.keep_doing(upkeep.look_at_files(policy.keeper, settings.policy.refresh), stack)
+    _kept_up(settings, catalog, tenancy, policy.keeper, told, stack)
     remote = (*policy.remote, *relations.remote)
     gate = Gate(
         catalog,
@@ -259,15 +259,7 @@ async def _assembled(
         decisions=kept.decisions,
         redactor=redactor,
         guarded=guarded,
-        rules=Rules(
-            observe=settings.policy.mode == "observe",
-            unlisted_may_add=settings.policy.unlisted_personas_may_add,
-            record_calls=settings.policy.record_calls,
-            enabled_ttl_ns=round(settings.cache.enabled_ttl * 1e9),
-            permission_ttl_ns=round(settings.cache.permission_ttl * 1e9),
-            cascading=settings.features.cascading_tool_policy,
-            destructive_waits=settings.features.side_effect_tracking,
-        ),
+        rules=_rules(settings),
     )
     if remote:
         upkeep.keep_doing(upkeep.probe(gate), stack)
@@ -295,12 +287,12 @@ async def _assembled(
         secret=secret,
         shelf=kept.shelf,
         upstreams=Upstreams(members),
-        servers=await wiring.servers(
+        servers=await outside.servers(
             settings,
             catalog,
             tenancy,
-            wiring.Outside(
-                client, kinds.sandbox, members, redactor, plugins.keeper, reach=tasks.servers
+            outside.Way(
+                client, kinds.sandbox, members, redactor, plugins.keeper, asks=tasks.servers
             ),
             stack,
         ),
@@ -327,6 +319,19 @@ async def _assembled(
     return house
 
 
+def _rules(settings: Settings) -> Rules:
+    """How the gate decides, beside what its engines say."""
+    return Rules(
+        observe=settings.policy.mode == "observe",
+        unlisted_may_add=settings.policy.unlisted_personas_may_add,
+        record_calls=settings.policy.record_calls,
+        enabled_ttl_ns=round(settings.cache.enabled_ttl * 1e9),
+        permission_ttl_ns=round(settings.cache.permission_ttl * 1e9),
+        cascading=settings.features.cascading_tool_policy,
+        destructive_waits=settings.features.side_effect_tracking,
+    )
+
+
 async def _prepared(settings: Settings, database: Database, stack: AsyncExitStack) -> Hold:
     """Its tables are there; and what is begun on it asks first whether it is held."""
     await prepare(settings, database)
@@ -341,6 +346,7 @@ def _kept_up(
     settings: Settings,
     catalog: Catalog,
     tenancy: Tenancy,
+    keeper: Keeper | None,
     told: asyncio.Event,
     stack: AsyncExitStack,
 ) -> None:
@@ -350,6 +356,8 @@ def _kept_up(
     upkeep.keep_doing(
         upkeep.reread(catalog, settings.tools.refresh or settings.cache.schema_ttl), stack
     )
+    if settings.policy.refresh and keeper is not None:
+        upkeep.keep_doing(upkeep.look_at_files(keeper, settings.policy.refresh), stack)
 
 
 def _looked_after(kept: recording.Records, stack: AsyncExitStack) -> None:
@@ -377,43 +385,6 @@ def _providers(
     http = HttpProvider(settings.providers.http, client, output_limit=settings.toolbox.output_limit)
     stack.push_async_callback(http.close)
     return python, {"python": python, "plugin": plugin, "http": http}
-
-
-def read_tool_file(path: Path, shown: str) -> list[ToolSpec]:
-    """The specs of one tool file, in any of the layouts; `shown` is how messages call it."""
-    return read_file(path, shown)
-
-
-def names_in_files(settings: Settings) -> set[str]:
-    """The tools that are built in or in files that can be read; nothing is opened for that."""
-    found = set(table())
-    for path in (path for glob in settings.tools.files for path in settings.root.glob(glob)):
-        with contextlib.suppress(CatalogError):
-            found.update(spec.name for spec in read_file(path, path.name))
-    return found
-
-
-@asynccontextmanager
-async def audit_trail(settings: Settings) -> AsyncGenerator[Trail]:
-    """The audit alone: what is proven does not rest on tools or policies that can be read."""
-    database = connect(settings)
-    try:
-        await prepare(settings, database)
-        yield TableTrail(database)
-    finally:
-        await database.close()
-
-
-@asynccontextmanager
-async def lineage(settings: Settings) -> AsyncGenerator[tuple[Lineage, Hold]]:
-    """The store alone, and whether it is held."""
-    database = connect(settings)
-    try:
-        await prepare(settings, database)
-        hold = Hold()
-        yield await looked_at(settings, database, hold), hold
-    finally:
-        await database.close()
 
 
 def _documents(settings: Settings, client: "HttpClient") -> list[Source]:

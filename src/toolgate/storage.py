@@ -1,6 +1,8 @@
 """The store that the settings name: reached, brought up to date, looked at before it is used."""
 
 import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Literal
 
 from toolgate.errors import SettingsInvalid
@@ -12,6 +14,8 @@ from toolgate.store.lineage import Lineage
 from toolgate.store.migrate import migrate, state
 from toolgate.store.row_security import standing
 from toolgate.store.sqlite import Sqlite
+from toolgate.store.trail import TableTrail
+from toolgate.tenancy.audit import Trail
 
 _log = logging.getLogger("toolgate.store")
 _FILE = "sqlite:///"
@@ -60,9 +64,32 @@ async def prepare(settings: Settings, database: Database) -> None:
 
 async def looked_at(settings: Settings, database: Database, hold: Hold) -> Lineage:
     """Held where it is not the store that was last seen; who closes it remembers how it is then."""
-    lineage = Lineage(database, witness_of(settings), hold)
-    await lineage.look()
-    return lineage
+    found = Lineage(database, witness_of(settings), hold)
+    await found.look()
+    return found
+
+
+@asynccontextmanager
+async def audit_trail(settings: Settings) -> AsyncGenerator[Trail]:
+    """The audit alone: what is proven does not rest on tools or policies that can be read."""
+    database = connect(settings)
+    try:
+        await prepare(settings, database)
+        yield TableTrail(database)
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def lineage(settings: Settings) -> AsyncGenerator[tuple[Lineage, Hold]]:
+    """The store alone, and whether it is held."""
+    database = connect(settings)
+    try:
+        await prepare(settings, database)
+        hold = Hold()
+        yield await looked_at(settings, database, hold), hold
+    finally:
+        await database.close()
 
 
 async def places(settings: Settings) -> tuple[int, int]:

@@ -1,14 +1,36 @@
-"""Tool files on a running house: checked against all others, kept in the store, used at once.
+"""Tool files: read where no house is open; and on a running one checked against all others, kept in
+the store and used at once.
 
-Other nodes read them when they next read their sources.
+Other nodes read those when they next read their sources.
 """
 
 import asyncio
+import contextlib
+from pathlib import Path
 from typing import Any
 
+from toolgate.errors import CatalogError
 from toolgate.runtime import Runtime
+from toolgate.settings.settings import Settings
+from toolgate.sources.files import read_file
 from toolgate.sources.kept import IMPORTS, specs_of
+from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.tenancy import Tenancy
+from toolgate.tools.table import table
+
+
+def read_tool_file(path: Path, shown: str) -> list[ToolSpec]:
+    """The specs of one tool file, in any of the layouts; `shown` is how messages call it."""
+    return read_file(path, shown)
+
+
+def names_in_files(settings: Settings) -> set[str]:
+    """The tools that are built in or in files that can be read; nothing is opened for that."""
+    found = set(table())
+    for path in (path for glob in settings.tools.files for path in settings.root.glob(glob)):
+        with contextlib.suppress(CatalogError):
+            found.update(spec.name for spec in read_file(path, path.name))
+    return found
 
 
 async def keep(

@@ -1,13 +1,11 @@
-"""The gate's engines, as the settings name them: what is in this process, and what is not."""
+"""What decides, what limits and what nodes share, as the settings name it: here, or on a server."""
 
 import hashlib
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolgate import upkeep
-from toolgate.catalog.catalog import Catalog
 from toolgate.engines import folder
 from toolgate.engines.bundle import Bundle
 from toolgate.engines.keeper import Keeper
@@ -26,35 +24,16 @@ from toolgate.gate.shared import NoShared, Shared
 from toolgate.ledger.owner import Owner
 from toolgate.net.address import without_user
 from toolgate.net.client import HttpClient
-from toolgate.net.guard import Guard
-from toolgate.plugins.brought import Brought
-from toolgate.plugins.desk import Desk as PluginDesk
-from toolgate.plugins.keeper import Keeper as Plugins
-from toolgate.premises import roots_of
-from toolgate.providers.http.secret import Secrets
-from toolgate.sandbox.sandbox import Sandbox
-from toolgate.settings.outward import McpServer
-from toolgate.settings.secrets import known_secrets
 from toolgate.settings.settings import Settings
-from toolgate.sources.mcp.admission import Admission
-from toolgate.sources.mcp.review import Desk
-from toolgate.sources.mcp.servers import Servers
-from toolgate.spec.redactor import Redactor
 from toolgate.store.budgets import TableBudgets
 from toolgate.store.database import Database
 from toolgate.store.relations import TableRelations
 from toolgate.tenancy.directory import RelationWriter
 from toolgate.tenancy.tenancy import Tenancy
 from toolgate.tenancy.world import World
-from toolgate.upstreams.member import Member
-from toolgate.upstreams.review import Review
-from toolgate.upstreams.upstream import Upstream
 
 if TYPE_CHECKING:
     from toolgate.engines.opa import Opa
-
-
-_NO_PROGRAM = "It is no program."
 
 
 class Related(NamedTuple):
@@ -78,13 +57,6 @@ class Limited(NamedTuple):
 
     links: tuple[Extension, ...]
     usage: Usage
-
-
-def outward(settings: Settings, stack: AsyncExitStack) -> HttpClient:
-    """The one client of the house. What the settings name is reached by `client.named(url)`."""
-    client = HttpClient(Guard(settings.net.allow))
-    stack.push_async_callback(client.close)
-    return client
 
 
 def modules(settings: Settings) -> Modules:
@@ -223,107 +195,6 @@ def limits(
     )
 
 
-class Plugged(NamedTuple):
-    """What keeps the plugins, and what operators see of them."""
-
-    keeper: Plugins
-    desk: PluginDesk
-
-
-class Outside(NamedTuple):
-    """How servers are reached; `reach`: whether they are at all. `plugins` bring some."""
-
-    client: HttpClient
-    sandbox: Callable[[], Awaitable[Sandbox]]
-    members: dict[str, Member]
-    redactor: Redactor
-    plugins: Plugins
-    reach: bool = True
-
-
-async def servers(
-    settings: Settings,
-    catalog: Catalog,
-    tenancy: Tenancy,
-    outside: Outside,
-    stack: AsyncExitStack,
-) -> Review:
-    """The MCP servers of the settings and of the store. One that is away stops no start."""
-
-    secrets = Secrets(settings.providers.http.secrets, os.environ)
-
-    async def make(name: str, given: McpServer) -> Upstream:
-        outside.redactor.learn(known_secrets(given, os.environ))
-        from toolgate.sandbox.choosing import Refusing  # noqa: PLC0415  only where one is used
-        from toolgate.upstreams.dialing import connected  # noqa: PLC0415  as above
-
-        # Paths of the settings start from the folder that those are in.
-        rooted = {
-            field: tuple(str(settings.path(one)) for one in getattr(given, field))
-            for field in ("readable", "writable")
-        }
-        return connected(
-            name,
-            given.model_copy(update=rooted),
-            client=outside.client,
-            sandbox=await outside.sandbox() if given.command else Refusing(_NO_PROGRAM),
-            environ=os.environ,
-            # An address that was added is reached as any other: where [net] allow says so.
-            is_named=name in settings.mcp.servers,
-            secret=secrets.sent_to,
-        )
-
-    mcp = settings.mcp
-    found = Servers(
-        mcp.servers,
-        catalog,
-        tenancy,
-        members=outside.members,
-        make=make,
-        path=settings.path,
-        admission=Admission(
-            mcp.added_env,
-            mcp.added_roots,
-            mcp.added_hosts,
-            settings.path,
-            outside.client.guard,
-            roots_of(settings),
-        ),
-        asks=outside.reach,
-        beside=outside.plugins.servers,
-    )
-    stack.push_async_callback(found.close)
-    await found.follow()
-    outside.plugins.on_servers = found.follow
-    upkeep.keep_doing(found.run(), stack)
-    return Desk(found, tenancy)
-
-
-async def plugins(
-    settings: Settings,
-    catalog: Catalog,
-    tenancy: Tenancy,
-    brought: Brought,
-    stack: AsyncExitStack,
-) -> Plugged:
-    """The plugins in their folders. One that is wrong stops no start."""
-    given = settings.plugins
-    keeper = Plugins(
-        [settings.path(one) for one in settings.tools.plugins],
-        catalog,
-        tenancy,
-        settings=settings.path(given.settings),
-        data=settings.path(given.data),
-        brought=brought,
-        trusted=given.trusted,
-    )
-    stack.callback(keeper.close)
-    await keeper.look()
-    if given.refresh:
-        upkeep.keep_doing(keeper.run(given.refresh), stack)
-    return Plugged(keeper, PluginDesk(keeper, tenancy))
-
-
 def _rates(settings: Settings, stack: AsyncExitStack) -> Rates | None:
     if not settings.cache.url:
         return None
@@ -356,24 +227,3 @@ def _secret(key: str, variable: str) -> str:
     if not value:
         raise SettingsInvalid([f"{key}: the environment has no variable {variable}"])
     return value
-
-
-@asynccontextmanager
-async def fetching(
-    *named: str, allow: Sequence[str] = ()
-) -> AsyncGenerator[Callable[[str, int], Awaitable[tuple[int, bytes]]]]:
-    """The one HTTP client, for a door that has to ask who signs its callers' tokens.
-
-    `named` are the issuer's addresses in the settings; where its metadata leads on from there is
-    the guard's to decide.
-    """
-    client = HttpClient(Guard(allow).named(*named))
-
-    async def fetch(url: str, most: int) -> tuple[int, bytes]:
-        answer = await client.get(url, headers={"Accept": "application/json"}, most=most)
-        return answer.status, answer.body
-
-    try:
-        yield fetch
-    finally:
-        await client.close()

@@ -13,12 +13,12 @@ from tests.auth.issuer import AUDIENCE, issuing, rsa
 from tests.house import open_gate
 from toolgate import clock
 from toolgate.errors import IssuerUnavailable
+from toolgate.outside import fetching
 from toolgate.server import jwks, tokens
 from toolgate.server.jwks import Jwks, is_as_safe, places
 from toolgate.server.tokens import Tokens
 from toolgate.settings.auth import Auth
 from toolgate.tenancy.keys import Role
-from toolgate.wiring import fetching
 
 pytestmark = pytest.mark.req("V3")
 

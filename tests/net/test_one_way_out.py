@@ -11,9 +11,9 @@ from tests.test_architecture import MODULES, imports, name_of, tree, uses
 from toolgate import Toolgate
 from toolgate.errors import SourceUnavailable
 from toolgate.net.errors import NotAllowed
+from toolgate.outside import fetching
 from toolgate.settings.outward import Net
 from toolgate.settings.settings import Settings, Tools
-from toolgate.wiring import fetching
 
 pytestmark = pytest.mark.req("P2")
 # What can open a connection by itself.

@@ -14,7 +14,7 @@ from tests.once.recorder import Recorder
 from tests.once.staff import Hand, Staff
 from tests.people.receiver import receiving
 from tests.store.places import fresh_url
-from toolgate.bootstrap import read_tool_file
+from toolgate.toolfiles import read_tool_file
 
 pytestmark = [pytest.mark.req("S3", "S4", "S6", "S7"), pytest.mark.timeout(300)]
 KILLS = int(os.environ.get("TOOLGATE_ONCE_KILLS", "20"))

@@ -10,11 +10,11 @@ import pytest
 from tests.once.far_side import FarSide
 from tests.once.recorder import Recorder
 from toolgate import Call, Caller, ToolError, Toolgate, Turn
-from toolgate.bootstrap import audit_trail
 from toolgate.call import Output
 from toolgate.executor.recording import entries
 from toolgate.ledger.entry import Entry
 from toolgate.settings.settings import Settings, Store
+from toolgate.storage import audit_trail
 
 pytestmark = pytest.mark.req("S2", "S3")
 ME = Caller(tenant="acme", agent="clerk")

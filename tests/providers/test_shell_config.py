@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from toolgate.bootstrap import read_tool_file
 from toolgate.providers.shell.command import Command, command
 from toolgate.providers.shell.places import Surroundings
 from toolgate.spec.reader import read_tool
 from toolgate.spec.tool import Origin, ToolSpec
+from toolgate.toolfiles import read_tool_file
 
 pytestmark = pytest.mark.req("P4")
 TEXT = {"type": "string"}

@@ -8,11 +8,12 @@ import msgspec
 import orjson
 import typer
 
-from toolgate.bootstrap import Toolgate, audit_trail
+from toolgate.bootstrap import Toolgate
 from toolgate.cli import show
 from toolgate.cli.administer import administer
 from toolgate.cli.far import Far, KeyFile, Place, Server, Url
 from toolgate.cli.session import Config, Json, at_place, load, usage
+from toolgate.storage import audit_trail
 from toolgate.tenancy.audit import Anchor, Mark, Proof, Trail
 
 T = TypeVar("T")

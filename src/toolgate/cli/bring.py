@@ -6,10 +6,11 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from toolgate.bootstrap import Toolgate, read_tool_file
+from toolgate.bootstrap import Toolgate
 from toolgate.errors import InvalidRequest
 from toolgate.settings.settings import Settings
 from toolgate.spec.tool import ToolSpec
+from toolgate.toolfiles import read_tool_file
 
 _MAGIC = frozenset("*?[")
 _FILES = "files"

@@ -2,10 +2,10 @@
 
 import os
 
-from toolgate.bootstrap import names_in_files
 from toolgate.cli.far import URL
 from toolgate.cli.session import load
 from toolgate.errors import ToolgateError
+from toolgate.toolfiles import names_in_files
 
 _MOST = 1_000
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from toolgate.bootstrap import Toolgate, read_tool_file
+from toolgate.bootstrap import Toolgate
 from toolgate.cli.bring import checked, place_of, write
 from toolgate.cli.taken import Taken
 from toolgate.errors import CatalogError, InvalidRequest
@@ -32,6 +32,7 @@ from toolgate.importing import (
 from toolgate.settings.settings import Settings
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.names import nearest
+from toolgate.toolfiles import read_tool_file
 
 _ENDINGS = (".yaml", ".json")
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from toolgate.bootstrap import lineage
 from toolgate.cli import log, show
 from toolgate.cli.far import URL, Place
 from toolgate.cli.operator import login
 from toolgate.cli.session import Config, Json, at_place, load, usage
+from toolgate.storage import lineage
 
 app = typer.Typer(
     no_args_is_help=True,

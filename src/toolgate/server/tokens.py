@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import orjson
 
-from toolgate import clock, upkeep, wiring
+from toolgate import clock, outside, upkeep
 from toolgate.errors import InsufficientScope, InvalidRequest, SettingsInvalid
 from toolgate.identity import plain
 from toolgate.server.refusals import Reason, Unfit
@@ -117,7 +117,7 @@ async def accepted(
             ["auth.issuer: tokens need the library that reads them: make install EXTRAS=jwt"]
         ) from None
     async with AsyncExitStack() as stack:
-        fetching = wiring.fetching(auth.issuer, auth.jwks_url, allow=allow)
+        fetching = outside.fetching(auth.issuer, auth.jwks_url, allow=allow)
         jwks = Jwks(auth, await stack.enter_async_context(fetching))
         tokens = Tokens(auth, jwks.opened, base)
         jwks.on_change = tokens.forget
