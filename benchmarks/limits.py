@@ -11,7 +11,8 @@ from types import MappingProxyType
 
 from benchmarks.measure import Bar, Row, cpu_us, options, report
 from toolgate import clock
-from toolgate.call import Call, Caller, Grant, Output
+from toolgate.call import Call, Grant, Output
+from toolgate.caller import Caller
 from toolgate.executor.extension import Handler
 from toolgate.executor.limits.budget import Budget
 from toolgate.executor.limits.purses import Purses

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolgate.bootstrap import Toolgate
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.errors import InvalidPolicy, SettingsInvalid
 from toolgate.policies import check_policy, policy_at, run_cases
 from toolgate.settings.gate import Policy

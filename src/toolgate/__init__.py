@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolgate.asked import Question
     from toolgate.bootstrap import Toolgate
-    from toolgate.call import Call, Caller, Context, Output, Turn
+    from toolgate.call import Call, Output, Turn
+    from toolgate.caller import Caller, Context
     from toolgate.errors import CallRefused, ToolError, ToolgateError
     from toolgate.executor.extension import Extension, Priority
     from toolgate.spec.function import tool
@@ -34,8 +35,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "Call": "toolgate.call",
     "CallRefused": "toolgate.refusal",
-    "Caller": "toolgate.call",
-    "Context": "toolgate.call",
+    "Caller": "toolgate.caller",
+    "Context": "toolgate.caller",
     "Extension": "toolgate.executor.extension",
     "Output": "toolgate.call",
     "Priority": "toolgate.executor.extension",

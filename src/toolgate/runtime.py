@@ -9,7 +9,8 @@ from typing import Any, Protocol, Unpack
 import msgspec
 
 from toolgate.asked import PLAINLY, Asked, Line
-from toolgate.call import Caller, Grant, Output, Turn
+from toolgate.call import Grant, Output, Turn
+from toolgate.caller import Caller
 from toolgate.catalog.catalog import Catalog
 from toolgate.crash import crash_here
 from toolgate.errors import CallNotFound, InvalidRequest, PolicyUnavailable, StoreError

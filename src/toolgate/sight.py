@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import InvalidRequest, ToolNotFound
 from toolgate.gate.decision import Verdict
 from toolgate.gate.gate import Gate

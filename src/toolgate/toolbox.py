@@ -5,7 +5,8 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from toolgate.call import Caller, Output, Turn
+from toolgate.call import Output, Turn
+from toolgate.caller import Caller
 from toolgate.errors import InvalidRequest, ToolgateError
 from toolgate.executor.several.batch import Batch
 from toolgate.executor.several.chain import Chain

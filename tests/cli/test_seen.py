@@ -16,7 +16,8 @@ from tests.cli.test_script import on_a_terminal
 from tests.client.far_side import answer, far_side
 from tests.house import open_gate
 from toolgate import tool
-from toolgate.call import Caller, Turn
+from toolgate.call import Turn
+from toolgate.caller import Caller
 from toolgate.cli import show
 from toolgate.cli.main import app
 from toolgate.errors import InvalidRequest

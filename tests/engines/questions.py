@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from toolgate.call import Action, Caller
+from toolgate.caller import Action, Caller
 from toolgate.gate.document import question, tool_document
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec

@@ -13,7 +13,7 @@ from tests.servers.spicedb import SpiceDB as SpiceServer
 from tests.store.lent import lent_url
 from tests.store.places import FILE, POSTGRES, open_at
 from toolgate import clock
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.engines.spicedb import SpiceDB
 from toolgate.gate.relations import Relations
 from toolgate.store import tables

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.engines.questions import asked
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.engines import modules
 from toolgate.engines.modules import build
 from toolgate.engines.rego import Rego

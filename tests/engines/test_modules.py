@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.engines.questions import asked, listed, tool
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.engines import brackets
 from toolgate.engines.builtins import FORBIDDEN
 from toolgate.engines.keeper import Keeper

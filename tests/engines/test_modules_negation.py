@@ -5,7 +5,7 @@ import pytest
 
 from tests.engines.questions import asked
 from tests.servers.opa import Opa as Server
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.engines.modules import build
 from toolgate.engines.rego import Rego
 from toolgate.errors import InvalidPolicy

@@ -15,7 +15,7 @@ from tests.house import HERE
 from tests.servers.opa import Opa as Server
 from tests.thorough import some
 from toolgate.breaker import Limits
-from toolgate.call import Action, Caller
+from toolgate.caller import Action, Caller
 from toolgate.engines.guard import Guarded
 from toolgate.engines.modules import build
 from toolgate.engines.opa import Opa

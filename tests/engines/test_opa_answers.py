@@ -11,7 +11,7 @@ from tests.engines.questions import asked, listed, tool
 from tests.engines.test_opa import PATIENT
 from tests.house import HERE
 from toolgate.breaker import Limits
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.engines.guard import Guarded
 from toolgate.engines.modules import build
 from toolgate.engines.opa import Opa

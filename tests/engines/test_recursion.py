@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.engines.questions import asked
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.engines import chains, modules
 from toolgate.engines.modules import build
 from toolgate.engines.recursion import MAX_CHAIN

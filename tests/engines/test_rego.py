@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.engines.questions import asked, listed, tool
 from tests.thorough import some
-from toolgate.call import Action, Caller
+from toolgate.caller import Action, Caller
 from toolgate.engines.modules import build
 from toolgate.engines.rego import Rego
 from toolgate.errors import PolicyUnavailable

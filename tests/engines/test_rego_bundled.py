@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.engines.questions import ME, asked, listed, tool
-from toolgate.call import Action, Caller
+from toolgate.caller import Action, Caller
 from toolgate.engines.modules import build
 from toolgate.engines.rego import Rego
 

@@ -16,7 +16,7 @@ from tests.engines.relation_engines import (
     parsed,
 )
 from tests.thorough import some
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.tenancy.relation import MOST_MEMBERSHIPS, SCHEMA, Relation
 
 pytestmark = pytest.mark.req("G7")

@@ -10,7 +10,7 @@ from tests.engines.relation_engines import InTables, parsed
 from tests.servers.postgres import Postgres as Server
 from tests.store.lent import lent_url
 from tests.store.places import FILE, SHARED, open_at
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import RelationsUnavailable
 from toolgate.store import tables
 from toolgate.store.database import Database

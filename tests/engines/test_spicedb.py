@@ -17,7 +17,7 @@ from grpcutil import insecure_bearer_token_credentials
 
 from tests.engines.relation_engines import opened, parsed
 from tests.servers.spicedb import SpiceDB as Server
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.engines.spicedb import SpiceDB
 from toolgate.errors import InvalidRequest, SettingsInvalid
 from toolgate.tenancy.relation import Relation

@@ -36,7 +36,7 @@ from authzed.api.v1.schema_service_pb2_grpc import (
 )
 
 from tests.engines.relation_engines import PATIENT, parsed
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.engines.spicedb import SpiceDB
 from toolgate.errors import RelationsUnavailable
 

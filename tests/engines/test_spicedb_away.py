@@ -9,7 +9,7 @@ import pytest
 from tests.engines.relation_engines import PATIENT, opened, parsed
 from tests.engines.relation_proxy import LOOPBACK, Proxy, proxied
 from tests.servers.spicedb import SpiceDB as Server
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.engines.spicedb import SpiceDB
 from toolgate.errors import RelationsUnavailable
 

@@ -8,7 +8,7 @@ from grpcutil import insecure_bearer_token_credentials
 
 from tests.engines.relation_engines import PATIENT, opened, parsed
 from tests.servers.spicedb import SpiceDB as Server
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.engines.spicedb import SpiceDB
 from toolgate.engines.spicedb_schema import DEFINITIONS, TEXT
 from toolgate.errors import RelationsUnavailable, SettingsInvalid

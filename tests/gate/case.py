@@ -9,7 +9,7 @@ import msgspec
 import yaml
 
 from tests.gate.world import put_capsule, put_flags, write_tools
-from toolgate.call import Caller, Context, Delegation
+from toolgate.caller import Caller, Context, Delegation
 from toolgate.engines.bundle import Bundle
 from toolgate.engines.modules import build
 from toolgate.tenancy.capsule import Mode

@@ -12,7 +12,7 @@ from tests.engines.relation_engines import PATIENT, SPICEDB, Engine, open_engine
 from tests.house import HERE
 from tests.servers.opa import Opa as OpaServer
 from tests.store.places import FILE
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.engines.bundle import Bundle
 from toolgate.engines.modules import build
 from toolgate.engines.opa import Opa

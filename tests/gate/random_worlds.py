@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.engines.relation_engines import InTables
 from tests.gate.engines import Tenants
 from toolgate import Caller, tool
-from toolgate.call import Context
+from toolgate.caller import Context
 from toolgate.engines.bundle import Bundle
 from toolgate.engines.keeper import Keeper
 from toolgate.engines.modules import Modules

@@ -22,7 +22,8 @@ from tests.gate.engines import (
     open_relations,
 )
 from tests.gate.world import catalog
-from toolgate.call import Action, Caller, Output, Turn
+from toolgate.call import Output, Turn
+from toolgate.caller import Action, Caller
 from toolgate.errors import CallRefused, PermissionDenied, ToolNotFound
 from toolgate.gate.asking import Engines, Rules
 from toolgate.gate.decision import Decision

@@ -5,7 +5,7 @@ from types import MappingProxyType
 import pytest
 
 from toolgate import Caller
-from toolgate.call import Context
+from toolgate.caller import Context
 from toolgate.errors import InvalidRequest
 from toolgate.gate.groups import groups_of
 from toolgate.gate.layers import cascade

@@ -9,7 +9,7 @@ import pytest
 
 from tests.gate.random_worlds import module, opened
 from toolgate import Caller
-from toolgate.call import Context
+from toolgate.caller import Context
 from toolgate.clock import utc_now
 from toolgate.errors import InvalidArguments, InvalidRequest, ToolNotFound
 from toolgate.gate.book import Book, Books

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.gate import random_worlds as any_
 from tests.gate.random_worlds import CALLERS, NAMES, make, opened, uncached
 from tests.thorough import some
-from toolgate.call import Caller, Context
+from toolgate.caller import Caller, Context
 from toolgate.errors import CallRefused, ToolNotFound
 from toolgate.gate.asking import Rules
 from toolgate.gate.gate import Gate

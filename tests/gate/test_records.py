@@ -9,7 +9,7 @@ import pytest
 from tests.gate.random_worlds import module, opened
 from tests.house import ME, open_gate
 from toolgate import Caller, Toolgate, tool
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.engines.modules import build
 from toolgate.engines.rego import Rego
 from toolgate.errors import PermissionDenied, ToolNotFound

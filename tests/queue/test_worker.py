@@ -8,7 +8,8 @@ import pytest
 
 from tests.house import until
 from tests.queue.stand import LONG, item
-from toolgate.call import Caller, Output
+from toolgate.call import Output
+from toolgate.caller import Caller
 from toolgate.queue.message import VERSION, Letter, Request, Result, written
 from toolgate.queue.queue import Stage, Taken
 from toolgate.testing.queue import MemoryQueue

@@ -13,7 +13,7 @@ from tests.house import until
 from tests.store.entries import entry, pure
 from tests.store.kept import KINDS, kept
 from toolgate import clock
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.errors import StoreUnavailable
 from toolgate.gate.decision import Decision, Decisions
 from toolgate.ledger.journal import Journal

@@ -9,7 +9,8 @@ import pytest
 
 from tests.store.kept import KINDS, kept
 from toolgate import clock
-from toolgate.call import Caller, Turn
+from toolgate.call import Turn
+from toolgate.caller import Caller
 from toolgate.ledger.history import KEEP_NS, Past, Sessions, session_of, turn_of
 from toolgate.ledger.state import State
 from toolgate.store.database import Database

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tests.store.entries import pure
 from toolgate.asked import PLAINLY, Asked, Planned
-from toolgate.call import Call, Caller, Grant
+from toolgate.call import Call, Grant
+from toolgate.caller import Caller
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.read import Read, read_of
 from toolgate.ledger.state import State

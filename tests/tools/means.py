@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from toolgate.call import Caller, Event, Output
+from toolgate.call import Event, Output
+from toolgate.caller import Caller
 from toolgate.net.client import HttpClient
 from toolgate.net.guard import Guard
 from toolgate.sandbox.choosing import Refusing

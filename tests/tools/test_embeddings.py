@@ -14,7 +14,7 @@ from tests.tools.asking import failed, opened, told
 from tests.tools.embeddings_api import EmbeddingsApi, usual
 from tests.tools.means import means
 from toolgate import Caller
-from toolgate.call import Context
+from toolgate.caller import Context
 from toolgate.errors import ProviderUnavailable
 from toolgate.shelf import Place
 from toolgate.tools.llm import index

@@ -9,7 +9,7 @@ from tests.tools import somabrain_api
 from tests.tools.asking import ME, failed, opened, told
 from tests.tools.somabrain_api import SomaBrainApi
 from toolgate import Caller, Toolgate
-from toolgate.call import Context
+from toolgate.caller import Context
 from toolgate.errors import ProviderUnavailable
 from toolgate.tools.memory import somabrain
 

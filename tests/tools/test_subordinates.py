@@ -10,7 +10,7 @@ from tests.tools import agents_api, callbacks
 from tests.tools.agents_api import KEY, AgentsApi
 from tests.tools.asking import ME, failed, opened, told
 from toolgate import Caller, Toolgate
-from toolgate.call import Context
+from toolgate.caller import Context
 from toolgate.errors import SettingsInvalid
 from toolgate.settings.builtin import Agent, Subordinate
 from toolgate.tools.agent import subordinate

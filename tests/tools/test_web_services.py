@@ -10,7 +10,7 @@ from tests.net.far import Far, answer, far
 from tests.tools.asking import failed, opened, told
 from tests.tools.world import World, world
 from toolgate import Caller
-from toolgate.call import Context
+from toolgate.caller import Context
 from toolgate.errors import ProviderUnavailable, ToolgateError, ToolNotFound
 from toolgate.settings.builtin import Web
 

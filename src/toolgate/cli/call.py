@@ -7,7 +7,8 @@ import msgspec
 import typer
 
 from toolgate.bootstrap import Toolgate
-from toolgate.call import NO_CONTEXT, Caller, Output, Turn
+from toolgate.call import Output, Turn
+from toolgate.caller import NO_CONTEXT, Caller
 from toolgate.cli import picture, show
 from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.session import (

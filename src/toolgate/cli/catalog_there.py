@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.cli.far import Server
 from toolgate.cli.session import AGENT, TENANT
 from toolgate.cli.whom import query_of

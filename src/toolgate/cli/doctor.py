@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from toolgate.bootstrap import Toolgate
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.catalog.plugins import SOURCE as PLUGIN
 from toolgate.cli import log, show
 from toolgate.cli.around import around

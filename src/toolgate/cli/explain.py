@@ -4,7 +4,7 @@ import msgspec
 import typer
 
 from toolgate.bootstrap import Toolgate
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.cli import show
 from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.session import AGENT, TENANT, Agent, Config, Json, Tenant, with_gate

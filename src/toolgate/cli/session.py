@@ -10,7 +10,7 @@ import typer
 
 from toolgate import configuration
 from toolgate.bootstrap import Toolgate
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.cli import show
 from toolgate.cli.far import NO_KEY, URL, Far, Place, reach
 from toolgate.errors import ToolgateError

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from toolgate.bootstrap import Toolgate
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.cli import log
 from toolgate.cli.given import standard_input
 from toolgate.cli.session import AGENT, TENANT, Agent, Config, Json, Tenant, ending, load

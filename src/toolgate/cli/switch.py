@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from toolgate.bootstrap import Toolgate
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.cli import show
 from toolgate.cli.capsules import capsule_there, capsules_there
 from toolgate.cli.despite import Opened, open_despite

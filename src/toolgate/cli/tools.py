@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from toolgate.bootstrap import Toolgate
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.cli import show
 from toolgate.cli.administer import administer
 from toolgate.cli.catalog_there import exported_there, listed_there, shown_there

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from toolgate.call import Caller, Context
+from toolgate.caller import Caller, Context
 from toolgate.cli.completion import tool_names
 from toolgate.cli.session import AGENT, TENANT, caller_of, usage
 from toolgate.spec.json_object import parse_object

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from toolgate.call import NO_CONTEXT, Caller, Context, Turn
+from toolgate.call import Turn
+from toolgate.caller import NO_CONTEXT, Caller, Context
 from toolgate.errors import InvalidRequest
 from toolgate.spec.effect import CallerKind
 

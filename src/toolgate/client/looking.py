@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolgate.call import NO_CONTEXT, Caller
+from toolgate.caller import NO_CONTEXT, Caller
 from toolgate.client.identity import sent_context
 from toolgate.client.reading import Pages, read, read_spec, understood
 from toolgate.client.wire import Wire

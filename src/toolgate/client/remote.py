@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from toolgate.call import Caller, Output, Turn
+from toolgate.call import Output, Turn
+from toolgate.caller import Caller
 from toolgate.client.identity import Me, own_caller, sent_task, sent_turn
 from toolgate.client.listening import Listening
 from toolgate.client.looking import Looking, Outside, sent_query

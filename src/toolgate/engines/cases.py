@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.errors import InvalidPolicy
 from toolgate.gate.document import time_document
 from toolgate.gate.policy import Policy

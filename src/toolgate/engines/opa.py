@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.engines.bundle import Bundle
 from toolgate.engines.guard import Guarded
 from toolgate.engines.modules import external

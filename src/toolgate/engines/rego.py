@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import orjson
 
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.engines import smoke
 from toolgate.engines.bundle import Bundle
 from toolgate.engines.interpreter import RegoError

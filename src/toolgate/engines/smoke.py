@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.engines.bundle import Bundle
 from toolgate.engines.interpreter import Interpreter, RegoError
 

@@ -16,7 +16,7 @@ from authzed.api.v1 import (
     ZedToken,
 )
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.engines import spicedb_schema, spicedb_writes
 from toolgate.engines.guard import Guarded
 from toolgate.engines.spicedb_channel import Channel, unavailable

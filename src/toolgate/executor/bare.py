@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 import msgspec
 
 from toolgate.asked import Asked
-from toolgate.call import Caller, Failure, Output, Turn
+from toolgate.call import Failure, Output, Turn
+from toolgate.caller import Caller
 from toolgate.errors import (
     ApprovalPending,
     ExecutionFailed,

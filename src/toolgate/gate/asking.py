@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolgate import clock
-from toolgate.call import Action, Caller, Turn
+from toolgate.call import Turn
+from toolgate.caller import Action, Caller
 from toolgate.errors import PolicyUnavailable, RelationsUnavailable
 from toolgate.gate import document, relations
 from toolgate.gate.decision import Verdict

@@ -3,7 +3,8 @@
 import msgspec
 
 from toolgate import clock
-from toolgate.call import Action, Caller, Grant
+from toolgate.call import Grant
+from toolgate.caller import Action, Caller
 from toolgate.catalog.snapshot import Snapshot
 from toolgate.errors import InvalidRequest
 from toolgate.gate.decision import Verdict

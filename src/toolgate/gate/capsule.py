@@ -2,7 +2,7 @@
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.gate.decision import Verdict
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.capsule import NOTHING

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.ledger.budget import Spent
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from toolgate.call import Action, Caller
+from toolgate.caller import Action, Caller
 from toolgate.spec.tool import ToolSpec
 from toolgate.tenancy.world import World
 

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from toolgate import clock
-from toolgate.call import Action, Caller, Grant, Turn
+from toolgate.call import Grant, Turn
+from toolgate.caller import Action, Caller
 from toolgate.catalog.catalog import Catalog
 from toolgate.errors import (
     PermissionDenied,

@@ -1,6 +1,6 @@
 """Phase 4, in its middle: what a persona is kept from, and whether it may add tools."""
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import InvalidRequest
 from toolgate.gate.decision import Verdict
 from toolgate.gate.policy import PHASE

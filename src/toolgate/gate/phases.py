@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from toolgate.call import Action, Caller, Turn
+from toolgate.call import Turn
+from toolgate.caller import Action, Caller
 from toolgate.errors import PolicyUnavailable, RelationsUnavailable
 from toolgate.gate import capsule, personas, registry, relations
 from toolgate.gate.asking import Asking, Engines, Rules, refused, unavailable

@@ -5,7 +5,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from toolgate.call import Caller, Turn
+from toolgate.call import Turn
+from toolgate.caller import Caller
 from toolgate.spec.tool import ToolSpec
 
 PHASE = "policy"

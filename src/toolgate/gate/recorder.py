@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from toolgate import clock
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.errors import InvalidArguments
 from toolgate.gate.decision import Decision, Decisions, Verdict
 from toolgate.gate.policy import ARGS

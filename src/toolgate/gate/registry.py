@@ -2,7 +2,7 @@
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.catalog.snapshot import Snapshot
 from toolgate.gate.decision import Verdict
 from toolgate.spec.effect import CallerKind, Effect

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Protocol
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import InvalidRequest
 from toolgate.gate.decision import Verdict
 from toolgate.gate.policy import Health

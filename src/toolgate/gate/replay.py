@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import msgspec
 import orjson
 
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.gate.decision import Decision
 from toolgate.gate.policy import PER_CALL, Policy
 

@@ -5,7 +5,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from toolgate.call import Caller, Turn
+from toolgate.call import Turn
+from toolgate.caller import Caller
 from toolgate.ledger.state import State
 
 KEEP_NS = 24 * 3_600 * 1_000_000_000

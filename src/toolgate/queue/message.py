@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import msgspec
 
 from toolgate.asked import Asked, Planned
-from toolgate.call import Call, Caller, Output, Turn
+from toolgate.call import Call, Output, Turn
+from toolgate.caller import Caller
 from toolgate.errors import InvalidRequest
 from toolgate.spec.effect import CallerKind
 

@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from toolgate.call import Action, Failure, Status
+from toolgate.call import Failure, Status
+from toolgate.caller import Action
 from toolgate.executor.aftercare.report import Item
 from toolgate.gate.decision import Verdict
 from toolgate.ledger.approval import Kind, Standing

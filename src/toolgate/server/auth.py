@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from toolgate import clock
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import InsufficientScope, ToolgateError, Unauthenticated
 from toolgate.server.refusals import Reason, Refusals, Unfit
 from toolgate.server.tokens import Tokens

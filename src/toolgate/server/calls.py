@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, cast
 import msgspec
 import orjson
 
-from toolgate.call import NO_CONTEXT, Caller, Context, Output, Turn
+from toolgate.call import Output, Turn
+from toolgate.caller import NO_CONTEXT, Caller, Context
 from toolgate.errors import InvalidRequest, ToolgateError, ToolNotFound
 from toolgate.executor.bare import bare
 from toolgate.executor.recording.claim import check_wait

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from toolgate.call import NO_CONTEXT, Context
+from toolgate.caller import NO_CONTEXT, Context
 from toolgate.errors import InvalidRequest
 from toolgate.identity import printable
 from toolgate.server import fields

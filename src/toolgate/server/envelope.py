@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from toolgate.call import NO_CONTEXT, Caller, Turn
+from toolgate.call import Turn
+from toolgate.caller import NO_CONTEXT, Caller
 from toolgate.errors import InvalidRequest
 from toolgate.server.calls import read_turn
 from toolgate.server.context import read_context, read_session

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import InvalidRequest
 from toolgate.runtime import Runtime
 from toolgate.server.auth import stands

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import orjson
 
-from toolgate.call import NO_CONTEXT, Caller, Context, Turn
+from toolgate.call import Turn
+from toolgate.caller import NO_CONTEXT, Caller, Context
 from toolgate.errors import InvalidRequest
 from toolgate.gate import policy
 from toolgate.gate.decision import Verdict

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolgate.call import Action
+from toolgate.caller import Action
 from toolgate.gate.decision import Decision
 from toolgate.store import audit
 from toolgate.store.behind import Behind

@@ -7,7 +7,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate import clock
-from toolgate.call import Caller, Turn
+from toolgate.call import Turn
+from toolgate.caller import Caller
 from toolgate.ledger.history import KEEP_NS, LAST_CALLS, Past, session_of, told, turn_of
 from toolgate.ledger.state import State
 from toolgate.spec.document import sha256

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import RelationsUnavailable, StoreError
 from toolgate.gate.policy import Health
 from toolgate.gate.relations import subject_of

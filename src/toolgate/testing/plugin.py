@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from toolgate.bootstrap import Toolgate
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import InvalidRequest
 from toolgate.settings.execution import Approvals
 from toolgate.settings.settings import Plugins, Settings, Store, Tools

@@ -14,7 +14,8 @@ from unittest import SkipTest
 import msgspec
 import orjson
 
-from toolgate.call import Caller, Output
+from toolgate.call import Output
+from toolgate.caller import Caller
 from toolgate.errors import CallFailed, InvalidArguments, ToolgateError
 from toolgate.executor.provider import NOT_BEGUN, Provider
 from toolgate.runtime import Runtime

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from toolgate.call import Caller, Event, Output, Turn
+from toolgate.call import Event, Output, Turn
+from toolgate.caller import Caller
 from toolgate.catalog.plugins import Reloaded
 from toolgate.executor.resilience.places import Places
 from toolgate.ledger.journal import Journal

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import CallNotFound
 from toolgate.executor.aftercare import recalled, shown
 from toolgate.ledger.entry import Entry

@@ -8,7 +8,8 @@ import orjson
 
 from toolgate import clock
 from toolgate.asked import PLAINLY, Asked
-from toolgate.call import Caller, Output, Turn
+from toolgate.call import Output, Turn
+from toolgate.caller import Caller
 from toolgate.errors import ToolgateError
 from toolgate.executor.aftercare import recalled
 from toolgate.executor.mapping import UnmappedError, filled, found

@@ -6,7 +6,8 @@ import msgspec
 import orjson
 
 from toolgate.asked import Asked, Planned
-from toolgate.call import Caller, Turn
+from toolgate.call import Turn
+from toolgate.caller import Caller
 from toolgate.errors import InvalidRequest
 from toolgate.ledger.entry import Entry
 from toolgate.ledger.history import owner_of

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from toolgate.asked import Asked
-from toolgate.call import Caller, Grant, Turn
+from toolgate.call import Grant, Turn
+from toolgate.caller import Caller
 from toolgate.crash import crash_here
 from toolgate.errors import (
     CallNotFound,

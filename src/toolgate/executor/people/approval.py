@@ -12,7 +12,8 @@ import msgspec
 import orjson
 
 from toolgate import clock
-from toolgate.call import Call, Caller, Grant, Output, Turn, new_call_id
+from toolgate.call import Call, Grant, Output, Turn, new_call_id
+from toolgate.caller import Caller
 from toolgate.errors import (
     ApprovalDenied,
     ApprovalPending,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolgate import clock
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.crash import crash_here
 from toolgate.errors import ApprovalNotFound, InvalidRequest, PermissionDenied
 from toolgate.executor.people.approval import Decided

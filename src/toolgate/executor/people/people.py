@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.executor.extension import Extension
 from toolgate.executor.people.approval import Ask, Decide, Decided, Mode
 from toolgate.executor.people.bus import Bus

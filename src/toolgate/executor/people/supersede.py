@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from toolgate import clock
-from toolgate.call import Call, Caller, Output, Turn
+from toolgate.call import Call, Output, Turn
+from toolgate.caller import Caller
 from toolgate.errors import InvalidRequest, Superseded
 from toolgate.executor.extension import Extension, Handler
 from toolgate.executor.recording import entries

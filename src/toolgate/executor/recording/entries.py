@@ -6,7 +6,8 @@ import msgspec
 import orjson
 
 from toolgate import clock
-from toolgate.call import NO_CONTEXT, Call, Caller, Output
+from toolgate.call import Call, Output
+from toolgate.caller import NO_CONTEXT, Caller
 from toolgate.errors import InvalidArguments, TimedOut, ToolError, ToolgateError
 from toolgate.executor.aside import Aside, whole
 from toolgate.executor.limits import costs

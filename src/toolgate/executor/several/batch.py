@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from toolgate.call import Caller, Output, Turn
+from toolgate.call import Output, Turn
+from toolgate.caller import Caller
 from toolgate.errors import InvalidRequest, ToolgateError
 from toolgate.executor.aftercare.probing import Perform
 from toolgate.executor.several.planned import PlannedCall, read_planned

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from toolgate.asked import Asked
-from toolgate.call import Caller, Output, Turn
+from toolgate.call import Output, Turn
+from toolgate.caller import Caller
 from toolgate.errors import InvalidRequest, ToolgateError, ToolNotFound
 from toolgate.executor.aftercare.probing import Perform
 from toolgate.executor.aftercare.report import Report

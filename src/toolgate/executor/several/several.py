@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from toolgate.call import Caller, Turn
+from toolgate.call import Turn
+from toolgate.caller import Caller
 from toolgate.errors import InvalidRequest
 from toolgate.executor.aftercare.probing import Perform
 from toolgate.executor.several.batch import Batch, read_batch, run_batch

@@ -11,7 +11,8 @@ import msgspec
 
 from toolgate import clock
 from toolgate.asked import Asked
-from toolgate.call import Call, Caller, Output, Turn
+from toolgate.call import Call, Output, Turn
+from toolgate.caller import Caller
 from toolgate.errors import (
     ApprovalPending,
     CallFailed,

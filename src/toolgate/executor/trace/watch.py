@@ -5,7 +5,7 @@ from contextlib import contextmanager, nullcontext
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import CallRefused, PermissionDenied, ToolNotFound
 from toolgate.executor.trace.meter import Meter
 from toolgate.executor.trace.trace import Spans

@@ -3,7 +3,7 @@
 import re
 from urllib.parse import quote
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 
 _PLACE = re.compile(r"\{(tenant|user|agent)\}")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Annotated, Any, NamedTuple
 
-from toolgate.call import Caller, Context
+from toolgate.caller import Caller, Context
 from toolgate.errors import InvalidRequest, ToolgateError, ToolNotFound
 from toolgate.runtime import Runtime
 from toolgate.server.admin.desk import Desk, OfTenant, Signed

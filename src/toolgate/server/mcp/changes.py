@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from toolgate import clock
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import Overloaded, ToolgateError, Unauthenticated
 from toolgate.runtime import Runtime
 from toolgate.server.mcp.exchange import Peer

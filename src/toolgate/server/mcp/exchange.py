@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.runtime import Runtime
 from toolgate.server.mcp.rpc import METHOD_NOT_FOUND, Fault, Params, notification
 from toolgate.server.mcp.sse import Stream

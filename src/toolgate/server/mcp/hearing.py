@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import ToolgateError, Unauthenticated
 from toolgate.server.mcp.others import PATIENCE, Others, Share
 from toolgate.upstreams.upstream import Json, Kind

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, MutableMapping
 from typing import Any
 
 from toolgate import clock
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import ToolgateError, ToolNotFound
 from toolgate.runtime import Runtime
 from toolgate.server.auth import Door, caller_of

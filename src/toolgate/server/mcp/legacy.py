@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import Overloaded, StoreError, ToolgateError
 from toolgate.server.auth import caller_of
 from toolgate.server.body import Receive

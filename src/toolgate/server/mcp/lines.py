@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import Overloaded
 from toolgate.server.mcp import revision, rpc
 from toolgate.server.mcp.answering import Answering

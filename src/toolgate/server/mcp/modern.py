@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.server.mcp import revision
 from toolgate.server.mcp.exchange import Peer
 from toolgate.server.mcp.rpc import (

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.catalog.snapshot import Snapshot
 from toolgate.errors import ToolgateError
 from toolgate.runtime import Runtime

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from toolgate import clock
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import Overloaded
 from toolgate.server.mcp.exchange import Peer
 from toolgate.server.mcp.hearing import Hearing

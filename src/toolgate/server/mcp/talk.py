@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.server.mcp import revision, rpc
 from toolgate.server.mcp.answering import Answering
 from toolgate.server.mcp.exchange import DEAF, Exchange, Peer

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import orjson
 
-from toolgate.call import Caller, Output, Turn
+from toolgate.call import Output, Turn
+from toolgate.caller import Caller
 from toolgate.errors import CallRefused, CannotAsk, InputNeeded, ToolgateError, ToolNotFound
 from toolgate.executor.bare import bare
 from toolgate.executor.people import presence

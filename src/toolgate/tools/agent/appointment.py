@@ -6,7 +6,7 @@ import msgspec
 import orjson
 
 from toolgate import clock
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import ToolError
 from toolgate.ledger.history import owner_of
 from toolgate.tools.agent.schedule import Schedule

@@ -4,7 +4,7 @@ import hashlib
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.ledger.history import owner_of
 from toolgate.shelf import Place, Shelf, Thing
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import ToolError
 from toolgate.ledger.history import owner_of
 from toolgate.shelf import Place, Shelf, Thing

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.ledger.history import owner_of
 from toolgate.shelf import Place, Shelf, Thing
 from toolgate.tools.agent.notice import Notice

@@ -5,7 +5,8 @@ from typing import Literal
 import msgspec
 
 from toolgate import clock
-from toolgate.call import Call, Caller, Event
+from toolgate.call import Call, Event
+from toolgate.caller import Caller
 from toolgate.errors import ToolError
 
 Kind = Literal["response", "notification", "scheduled"]

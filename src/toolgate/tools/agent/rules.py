@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from toolgate import clock
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import ToolError
 from toolgate.shelf import Place, Shelf, Thing
 

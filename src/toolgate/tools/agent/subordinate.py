@@ -9,7 +9,8 @@ from typing import Any, cast
 import msgspec
 import orjson
 
-from toolgate.call import Call, Caller
+from toolgate.call import Call
+from toolgate.caller import Caller
 from toolgate.errors import ProviderUnavailable, TimedOut, ToolError
 from toolgate.net.client import Response
 from toolgate.settings.builtin import Subordinate

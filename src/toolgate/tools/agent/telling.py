@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.tools.agent.inbox import Inbox
 from toolgate.tools.agent.notice import Notice
 from toolgate.tools.agent.outlet import outlets

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from toolgate import clock
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.ledger.entry import Entry, Whose
 from toolgate.ledger.journal import Journal
 from toolgate.ledger.state import State

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import ToolError
 from toolgate.shelf import Place, Shelf, Thing
 from toolgate.tools.canvas.canvas import MOST_EDGES, MOST_NODES, Canvas, Text

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.shelf import Shelf
 from toolgate.tools.canvas.drawing import Arrow, Card, Graph
 from toolgate.tools.canvas.panes import Item, Panes, sessions_of

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from toolgate import clock
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.ledger.history import owner_of
 from toolgate.shelf import Place, Shelf, Thing
 from toolgate.tools.code.execution import MOST_BYTES, MOST_FILES

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import ToolError
 from toolgate.shelf import Place, Thing
 from toolgate.tools.meaning.embedding import Embedded, embedded, kept, model_of

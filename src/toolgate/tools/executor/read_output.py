@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from toolgate.call import Call, Caller
+from toolgate.call import Call
+from toolgate.caller import Caller
 from toolgate.errors import PermissionDenied, ToolError, ToolNotFound
 from toolgate.ledger.history import owner_of
 from toolgate.tools.means import May, Means

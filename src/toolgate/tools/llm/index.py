@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import ToolError
 from toolgate.shelf import Place, Thing
 from toolgate.tools.llm.item import Item

@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import ToolError
 from toolgate.tools.meaning import endpoint
 from toolgate.tools.means import Means

@@ -1,6 +1,6 @@
 """Whose knowledge it is: a persona's, or else one user's with one agent, within a tenant."""
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 
 
 def owner_of(caller: Caller) -> str:

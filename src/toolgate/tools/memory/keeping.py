@@ -2,7 +2,7 @@
 
 import math
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import ToolError
 from toolgate.tools.means import Means
 from toolgate.tools.memory.memories import Memories

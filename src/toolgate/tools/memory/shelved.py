@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import ToolError
 from toolgate.shelf import Place, Thing
 from toolgate.tools.meaning.embedding import embedded, kept

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.errors import ExecutionFailed, ProviderUnavailable, ToolError, ToolgateError
 from toolgate.net.credential import Credential
 from toolgate.net.errors import Lost, NotSent

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from toolgate import clock
-from toolgate.call import Caller
+from toolgate.caller import Caller
 from toolgate.ledger.history import owner_of
 from toolgate.shelf import Place, Shelf, Thing
 
