@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 
 from toolgate.server.heads import Heads
+from toolgate.server.mcp.answers import KEY
 from toolgate.server.mcp.rpc import INVALID_PARAMS, Fault, Message, meta_of
-from toolgate.server.mcp.tools import KEY, SESSION, TURN_GROUP
+from toolgate.server.mcp.tools import SESSION, TURN_GROUP
 
 _SAID: Mapping[bytes, str] = {
     b"idempotency-key": KEY,

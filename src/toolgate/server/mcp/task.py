@@ -8,10 +8,9 @@ import msgspec
 import orjson
 
 from toolgate import clock
-from toolgate.server.mcp.answers import CALL_ID
+from toolgate.server.mcp.answers import CALL_ID, KEY
 from toolgate.server.mcp.exchange import DEAF, Back, Exchange, Peer
 from toolgate.server.mcp.rpc import Fault, Params
-from toolgate.server.mcp.tools import KEY
 from toolgate.spec.secret import secret_texts
 from toolgate.spec.tool import ToolSpec
 

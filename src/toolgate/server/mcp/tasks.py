@@ -19,7 +19,7 @@ import msgspec
 
 from toolgate import clock
 from toolgate.runtime import Runtime
-from toolgate.server.mcp.answers import stamped
+from toolgate.server.mcp.answers import KEY, stamped
 from toolgate.server.mcp.board import Board, Noted
 from toolgate.server.mcp.exchange import Exchange, Peer
 from toolgate.server.mcp.faults import fault_of
@@ -28,7 +28,7 @@ from toolgate.server.mcp.orphans import Orphans
 from toolgate.server.mcp.post import Post
 from toolgate.server.mcp.rpc import INVALID_PARAMS, MISSING_CAPABILITY, Fault, text
 from toolgate.server.mcp.task import OPEN, TOKEN, TTL_MS, Task, Way
-from toolgate.server.mcp.tools import KEY, TURN_GROUP, Calls
+from toolgate.server.mcp.tools import TURN_GROUP, Calls
 from toolgate.server.mcp.watched import Watched
 from toolgate.spec.effect import Effect
 from toolgate.spec.tool import ToolSpec
