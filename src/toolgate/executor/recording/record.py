@@ -73,8 +73,8 @@ class Record(Extension):
         journal, recorded, ahead = self._journal, self._recorded, self._ahead(inner)
 
         async def run(call: Call) -> Output:
-            # What a person agreed to is used up before it runs, whatever its effect; and what may not
-            # run without them is answered from the record.
+            # What a person agreed to is used up before it runs, whatever its effect; and what may
+            # not run without them is answered from the record.
             if call.grant.spec.effect is not Effect.PURE or call.approval or not call.may_start:
                 return await ahead(call)
             if journal.crowded():
