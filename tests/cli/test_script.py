@@ -133,6 +133,24 @@ def test_plots_are_drawn_on_a_terminal_and_are_json_elsewhere(tmp_path: Path) ->
     assert picture.rstrip().endswith(b"\x1b\\")
 
 
+def test_a_server_that_is_tried_is_told_of_once_and_alone(tmp_path: Path) -> None:
+    away = 'url = "http://127.0.0.1:1/mcp"\n'
+    (tmp_path / "toolgate.toml").write_text(
+        f"[mcp.servers.one]\n{away}[mcp.servers.two]\n{away}", "utf-8"
+    )
+    tried = subprocess.run(
+        [SCRIPT, "servers", "test", "one"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tried.returncode == 1
+    assert tried.stdout.startswith("Server one does not answer: 0 tools.\n")
+    assert len(tried.stdout.splitlines()) == 2
+    assert tried.stderr == ""
+
+
 def on_a_terminal(*arguments: str, cwd: Path, **environment: str) -> bytes:
     ours, theirs = pty.openpty()
     known = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
