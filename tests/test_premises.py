@@ -103,6 +103,7 @@ INSIDE: list[tuple[dict[str, Any], str]] = [
         {"mcp": {"servers": {"x": {"url": "https://x.example", "overlay": "files/x.yaml"}}}},
         "x.yaml",
     ),
+    ({"mcp": {"servers": {"x": {"command": ["files/serve", "--all"]}}}}, "serve"),
     ({"policy": {"path": "files/policies"}}, "policies/new.rego"),
     ({"plugins": {"settings": "files/kept"}}, "kept/weather.json"),
     ({"plugins": {"data": "files/data"}}, "data/weather/state"),
@@ -187,7 +188,7 @@ def test_what_git_keeps_is_written_by_no_tool(tmp_path: Path) -> None:
 NAMED = {
     "store.url", "tools.files", "tools.plugins", "tools.openapi.document", "tools.openapi.overlay",
     "plugins.settings", "plugins.data", "policy.path", "mcp.servers.overlay", "queue.ca_file",
-    "queue.cert_file", "queue.key_file", "store.witness",
+    "mcp.servers.command", "queue.cert_file", "queue.key_file", "store.witness",
 }  # fmt: skip
 HARMLESS = {
     "tools.roots": "they are what tools have",

@@ -97,6 +97,9 @@ async def servers(
             field: tuple(str(settings.path(one)) for one in getattr(given, field))
             for field in ("readable", "writable")
         }
+        if given.command and "/" in given.command[0]:
+            program = str(settings.path(given.command[0]))
+            rooted["command"] = (program, *given.command[1:])
         return connected(
             name,
             given.model_copy(update=rooted),

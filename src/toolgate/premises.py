@@ -117,9 +117,11 @@ def _definitions(settings: Settings) -> Iterator[Path]:
     """Every file and folder that the settings name and the house goes by."""
     tools, queue = settings.tools, settings.queue
     documents = (one.document for one in tools.openapi.values() if "://" not in one.document)
-    overlays = (one.overlay for one in (*tools.openapi.values(), *settings.mcp.servers.values()))
+    servers = settings.mcp.servers.values()
+    overlays = (one.overlay for one in (*tools.openapi.values(), *servers))
+    programs = (program for one in servers for program in one.command[:1] if "/" in program)
     named = (
-        *(FILE, settings.policy.path, *documents, *overlays),
+        *(FILE, settings.policy.path, *documents, *overlays, *programs),
         *(*tools.plugins, settings.plugins.settings, f"{settings.plugins.data}/{AGREED}"),
         *(queue.ca_file, queue.cert_file, queue.key_file),
     )

@@ -245,3 +245,22 @@ class Usage(NamedTuple):
 def test_a_clock_that_differs_is_found(seconds: float, told: str) -> None:
     found = skew(seconds, "the server")
     assert (found.fine, told in found.says) == (not told, True)
+
+
+@pytest.mark.req("T1", "V5")
+def test_a_tool_without_its_extra_is_told_with_what_installs_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {one["part"]: one for one in as_json(run("doctor", "--json"))}
+    assert "EXTRAS" not in told["tools"]["says"], "here all are installed"
+
+    def installed(name: str) -> bool:
+        return name not in {"jmespath", "scipy"}
+
+    monkeypatch.setattr("toolgate.tools.table._is_installed", installed)
+    told = {one["part"]: one for one in as_json(run("doctor", "--json"))}
+    assert told["tools"]["fine"], "who needs them not is not bothered"
+    said = 'built-ins not installed (make install EXTRAS="tools tools-math")'
+    assert said in told["tools"]["says"]
+    remedies = as_json(run("explain", "json_query", "--json"))["remedies"]
+    assert remedies[0].startswith("Install what it needs")

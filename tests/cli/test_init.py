@@ -23,7 +23,7 @@ def test_init_writes_a_project_that_runs(run: Run, tmp_path: Path) -> None:
     before = {name: (tmp_path / name).read_bytes() for name in FILES}
     again = run("init")
     assert again.exit_code == 2
-    assert "exists already; nothing was written" in again.stderr
+    assert "exist already; nothing was written" in again.stderr
     assert before == {name: (tmp_path / name).read_bytes() for name in FILES}
 
 

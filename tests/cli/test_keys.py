@@ -8,7 +8,9 @@ import pytest
 from tests.cli.conftest import Run, as_json
 from tests.house import STORE, open_gate
 from tests.server.serving import Serving
+from toolgate.cli.greeting import Greeting, greet
 from toolgate.tenancy.capsule import Mode
+from toolgate.tenancy.first import FirstKeys
 from toolgate.tenancy.keys import digest
 
 FOR_BILLING = ["--role", "agent", "--tenant", "acme", "--agent", "billing"]
@@ -122,3 +124,19 @@ def test_the_last_key_of_an_admin_is_revoked_on_purpose_only(run: Run) -> None:
     assert second in run("keys", "list").stdout
     assert run("keys", "revoke", second, "--force").exit_code == 0
     assert second not in run("keys", "list").stdout
+
+
+def test_a_later_start_says_how_to_make_a_key(
+    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    at = "http://127.0.0.1:8700"
+    greet(Greeting(at, "", FirstKeys(admin="tg_admin_x", agent="tg_agent_x")), json=False)
+    assert "keys add" not in capsys.readouterr().out, "the first start shows its own"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.argv", [".venv/bin/toolgate", "serve"])
+    greet(Greeting(at, "", None), json=False)
+    told = capsys.readouterr().out
+    [line] = [line for line in told.splitlines() if "keys add" in line]
+    program, *words = line.split()
+    assert program == ".venv/bin/toolgate"
+    assert "tg_agent_" in run(*words).stdout

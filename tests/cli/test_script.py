@@ -84,6 +84,15 @@ def test_a_terminal_gets_a_table_and_the_state_in_colour(tmp_path: Path) -> None
     assert b"\x1b[32m" not in on_a_terminal("tools", "list", cwd=tmp_path, NO_COLOR="1")
 
 
+def test_a_list_of_tools_has_one_line_for_each_on_a_terminal(tmp_path: Path) -> None:
+    wide = on_a_terminal("tools", "list", cwd=tmp_path, NO_COLOR="1", COLUMNS="2000").decode()
+    assert "in one call." in wide, "there is room for all of it"
+    for columns in ("100", "80"):
+        shown = on_a_terminal("tools", "list", cwd=tmp_path, NO_COLOR="1", COLUMNS=columns).decode()
+        assert len(shown.splitlines()) == len(wide.splitlines()), columns
+        assert "similarity_search" in shown.split()
+
+
 @pytest.mark.req("V5")
 def test_what_the_next_command_needs_is_never_cut(run: Run, tmp_path: Path) -> None:
     """A list on a narrow screen names what can be approved, shown and revoked."""
@@ -122,6 +131,24 @@ def test_plots_are_drawn_on_a_terminal_and_are_json_elsewhere(tmp_path: Path) ->
     )
     assert picture.lstrip().startswith(b"\x1bP")
     assert picture.rstrip().endswith(b"\x1b\\")
+
+
+def test_a_server_that_is_tried_is_told_of_once_and_alone(tmp_path: Path) -> None:
+    away = 'url = "http://127.0.0.1:1/mcp"\n'
+    (tmp_path / "toolgate.toml").write_text(
+        f"[mcp.servers.one]\n{away}[mcp.servers.two]\n{away}", "utf-8"
+    )
+    tried = subprocess.run(
+        [SCRIPT, "servers", "test", "one"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tried.returncode == 1
+    assert tried.stdout.startswith("Server one does not answer: 0 tools.\n")
+    assert len(tried.stdout.splitlines()) == 2
+    assert tried.stderr == ""
 
 
 def on_a_terminal(*arguments: str, cwd: Path, **environment: str) -> bytes:

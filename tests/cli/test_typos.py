@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run, as_json
+from toolgate.cli import meant
 
 pytestmark = pytest.mark.req("V5")
 BROKEN = "package toolgate\n\ndeny contains if {\n"
@@ -149,3 +150,52 @@ def test_doctor_does_not_call_settings_fine_that_are_not(run: Run, tmp_path: Pat
     told = run("doctor").stdout
     assert "BAD  settings" in told
     assert "ok   settings" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["keys", "create"], "Did you mean 'add'?"),
+        (["keys", "delete", "x"], "Did you mean 'revoke'?"),
+        (["agents", "add", "x"], "Did you mean 'set'?"),
+        (["plugins", "create", "x"], "Did you mean 'new'?"),
+        (["tools", "lst"], "Did you mean 'list'?"),
+        (["keys", "polish"], "There are: add, list, rotate, revoke."),
+        (["undo", "x"], "Did you mean 'ledger undo'?"),
+        (["version"], "Did you mean '--version'?"),
+        (["srve"], "Did you mean 'serve'?"),
+    ],
+)
+def test_a_command_by_another_word_is_told_by_ours(run: Run, words: list[str], hint: str) -> None:
+    told = run(*words)
+    assert told.exit_code == 2
+    assert hint in " ".join(told.stderr.split())
+    assert hint in as_json(run(*words, "--json"))["error"]["message"]
+
+
+def test_every_word_that_is_told_is_a_command(run: Run) -> None:
+    for word in sorted(set(meant.ABOVE.values())):
+        assert run(*word.split(), *([] if word == "--version" else ["--help"])).exit_code == 0, word
+    assert run("ledger", "undid", "--help").exit_code == 2
+
+
+def test_a_key_for_nobody_is_told_how_to_be_for_somebody(run: Run) -> None:
+    asked = ["keys", "add", "--role", "agent", "--tenant", "acme", "--agent", "billing"]
+    assert "--create" in run(*asked).stderr
+    assert "--create" not in run(*asked, "--create", "--expires", "soon").stderr
+    run("tenants", "add", "acme")
+    late = run("keys", "add", "--role", "operator", "--tenant", "acme", "--expires", "soon")
+    assert (late.exit_code, "--create" in late.stderr) == (1, False)
+
+
+def test_who_is_not_on_record_is_told_where_a_tool_is_explained(run: Run) -> None:
+    run("agents", "set", "billing", "--tenant", "acme")
+    whole = run("explain", "echo", "--tenant", "acme", "--agent", "billing")
+    assert (whole.exit_code, whole.stderr) == (0, "")
+    agent = run("explain", "echo", "--tenant", "acme", "--agent", "biling")
+    told = "There is no agent 'biling' of tenant 'acme' on record; it has what everyone has."
+    assert (agent.exit_code, agent.stdout) == (0, whole.stdout.replace("billing", "biling"))
+    assert agent.stderr == f"warning: {told} Did you mean 'billing'?\n"
+    tenant = run("explain", "echo", "--tenant", "amce", "--agent", "billing")
+    assert "There is no tenant 'amce' on record" in tenant.stderr
+    assert run("explain", "echo").stderr == "", "the first start makes those that nobody names"

@@ -63,6 +63,8 @@ def test_the_other_layout_is_read_into_words(around: Surroundings) -> None:
     [
         ({}, "names no command"),
         ({"argv": ["ls"], "command": "ls"}, "keep one"),
+        ({"command": ["ls", "-l"]}, "write it as argv"),
+        ({"command": 7}, "is a number, not a text"),
         ({"argv": ["ls", "{other}"]}, "input_schema lacks"),
         ({"argv": ["ls"], "stdin": "{other}"}, "input_schema lacks"),
         ({"argv": ["no-such-program-here"]}, "not on this machine"),

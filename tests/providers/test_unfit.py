@@ -129,7 +129,7 @@ async def test_nobody_agrees_to_a_program_that_no_sandbox_would_hold(
     monkeypatch.setenv("PATH", str(tmp_path))
     async with Toolgate.open(Settings.model_validate(given)) as house:
         assert choosing.TRIED == {}, "no start tries one"
-        with pytest.raises(ProviderUnavailable, match="bwrap is not on PATH") as found:
+        with pytest.raises(ProviderUnavailable, match="apt install bubblewrap") as found:
             await house.call("run_shell", args | {"stdin": "other"}, caller=ME)
         assert not found.value.retryable
         assert len(await house.approvals.list("acme")) == 1

@@ -49,6 +49,20 @@ async def test_the_time_server_tells_the_time(tmp_path: Path) -> None:
         assert said.error is not None
 
 
+async def test_a_program_beside_the_settings_is_found_from_any_folder(tmp_path: Path) -> None:
+    given = served.time_server()
+    [program, *arguments] = given["command"]
+    clock = tmp_path / "bin" / "clock"
+    clock.parent.mkdir()
+    clock.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+    clock.chmod(0o755)
+    own = given | {"command": ["bin/clock", *arguments], "readable": [*given["readable"], "bin"]}
+    whole = own | {"command": ["/bin/clock", *arguments]}
+    async with Toolgate.open(settings(tmp_path, time=own, other=whole)) as gate:
+        assert (await gate.servers.tested("time"))["ok"], gate.servers.rows()
+        assert not (await gate.servers.tested("other"))["ok"], "a whole path is left as it is"
+
+
 async def test_the_file_server_reads_its_folder_and_asks_before_it_writes(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()

@@ -6,6 +6,7 @@ times and ids, may differ: the fields of an answer may not.
 
 import asyncio
 import re
+import shlex
 from collections.abc import AsyncGenerator
 from itertools import groupby
 from pathlib import Path
@@ -23,7 +24,11 @@ from toolgate.tools.table import Row, Step, table
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference" / "tools"
 ME = Caller(tenant="acme", agent="clerk")
-_HEAD = "Written by `python -m tests.tools.test_reference`; the calls were made, the answers came."
+_HEAD = (
+    "Written by `python -m tests.tools.test_reference`; the calls were made, the answers came. "
+    "Files and agents that\na call names were there, and a person had agreed where one is "
+    "[asked](../../how-to/ask-a-person.md)."
+)
 _LONG = 2_400
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.req("T1", "T2", "T3")]
 
@@ -47,6 +52,19 @@ async def test_a_page_shows_what_a_call_gives(house: Surroundings, category: str
     written = await page(house, category)
     assert without_answers(text) == without_answers(written), "python -m tests.tools.test_reference"
     assert fields(text) == fields(written)
+
+
+async def test_a_shell_reads_a_call_as_it_was_made() -> None:
+    text = "".join(path.read_text("utf-8") for path in PAGES.glob("*.md"))
+    calls = [shlex.split(line) for line in re.findall(r"(?m)^toolgate call .*$", text)]
+    shown = {(words[2], words[4]) for words in calls}
+    made = {
+        (row.name, orjson.dumps(example.args).decode())
+        for row in table().values()
+        for example in row.examples[:2]
+    }
+    assert made <= shown
+    assert any("'" in args for _, args in made), "a quote is what a shell would take away"
 
 
 async def test_there_is_a_page_for_every_category_and_no_other() -> None:
@@ -89,7 +107,8 @@ async def _tool(house: Surroundings, row: Row) -> str:
 
 
 def _line(step: Step) -> str:
-    return f"toolgate call {step.tool} --args '{orjson.dumps(step.args).decode()}'"
+    args = orjson.dumps(step.args).decode().replace("'", "'\\''")
+    return f"toolgate call {step.tool} --args '{args}'"
 
 
 async def _answer(house: Surroundings, row: Row, args: dict[str, Any]) -> list[str]:

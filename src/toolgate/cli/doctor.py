@@ -28,6 +28,7 @@ from toolgate.furnishing import programs_among
 from toolgate.sandbox.choosing import chosen
 from toolgate.settings.settings import Settings, Store
 from toolgate.storage import store_state
+from toolgate.tools.table import table
 from toolgate.upstreams.review import SOURCE
 
 app = typer.Typer(add_completion=False, help="Check every part and say what to do.")
@@ -162,8 +163,10 @@ async def _tools(gate: Toolgate, waiting: Collection[str]) -> AsyncGenerator[Fin
     own = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind in _OWN]
     ready = len(snapshot.specs) - len(snapshot.unusable) - len(waiting)
     apart = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind == "plugin"]
-    missing = len(snapshot.unusable) - len(own) - len(apart)
-    yield Finding("tools", True, of_tools(ready, missing=missing, waiting=len(waiting)))
+    missing = snapshot.unusable.keys() - {*own, *apart}
+    extras = " ".join(sorted({table()[name].extra for name in missing if name in table()} - {""}))
+    says = of_tools(ready, missing=len(missing), extras=extras, waiting=len(waiting))
+    yield Finding("tools", True, says)
     for name in own[:_MOST_NAMED]:
         explained = await gate.explain(name, caller=Caller(tenant=TENANT, agent=AGENT))
         verdict = explained.deciding

@@ -24,6 +24,8 @@ from toolgate.cli.whom import (
 )
 from toolgate.gate.decision import Explanation
 from toolgate.ledger.budget import Spent
+from toolgate.tenancy.names import nearest
+from toolgate.tenancy.world import World
 
 app = typer.Typer(add_completion=False, help="Say why an agent may, or may not, call a tool.")
 
@@ -60,6 +62,7 @@ def explain(
     given = parse_args(args, json=json) if args else None
 
     async def work(gate: Toolgate) -> Explanation:
+        _warn_of_strangers(gate.tenancy.world, caller)
         return await gate.explain(name, caller=caller, args=given)
 
     async def far(server: Server) -> Explanation:
@@ -74,6 +77,21 @@ def explain(
         _tell(found, caller)
     if not found.allowed:
         raise typer.Exit(1)
+
+
+def _warn_of_strangers(world: World, caller: Caller) -> None:
+    """A name that is misspelt would be explained as if it were somebody's."""
+    tenant, agent, kept = caller.tenant, caller.agent, world.tenant(caller.tenant)
+    # The ones that are meant where none is named; the first start of a server makes them.
+    if (tenant, agent) == (TENANT, AGENT):
+        return
+    who, near = "", ""
+    if tenant not in world.tenants:
+        who, near = f"tenant {tenant!r}", nearest(tenant, world.tenants)
+    elif agent and agent not in kept.capsules and agent not in kept.removed:
+        who, near = f"agent {agent!r} of tenant {tenant!r}", nearest(agent, kept.capsules)
+    if who:
+        show.warning(f"There is no {who} on record; it has what everyone has.{near}")
 
 
 def _budget(one: Spent, tenant: str) -> str:

@@ -15,6 +15,7 @@ ENGINES: Mapping[str, str] = {
 }
 
 
+_LATER = "not part of this version"
 # Which has the built-in tools also where there is no database yet.
 _SAID: Mapping[str, str] = {"database": "built-in and store"}
 
@@ -52,11 +53,14 @@ def of_sources(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
     ]
 
 
-def of_tools(ready: int, *, missing: int = 0, waiting: int = 0) -> str:
-    """How many can run. `missing`: built-in tools of other versions; `waiting`: for a sandbox."""
+def of_tools(ready: int, *, missing: int = 0, extras: str = "", waiting: int = 0) -> str:
+    """How many can run. `missing`: built-in tools that lack something, which `extras` bring, or
+    else another version; `waiting`: those that wait for a sandbox.
+    """
     told = f"{ready:,} can run"
     if missing:
-        told += f", {show.count(missing, 'built-in')} not part of this version"
+        lacks = f'not installed (make install EXTRAS="{extras}")' if extras else _LATER
+        told += f", {show.count(missing, 'built-in')} {lacks}"
     if waiting:
         told += f", {show.count(waiting, 'built-in')} without a sandbox"
     return told

@@ -1,5 +1,7 @@
 """What `toolgate serve` says when it is ready. What is meant to be pasted stands flush left."""
 
+import shutil
+import sys
 from typing import NamedTuple
 
 from toolgate.cli import show
@@ -56,6 +58,12 @@ def greet(greeting: Greeting, *, json: bool) -> None:
         show.line(f"  admin   {keys.admin}")
         show.line(f"  agent   {keys.agent}   (tenant {TENANT}, agent {AGENT})")
     _explain_how_to_connect(greeting.address, keys.agent if keys else "YOUR_KEY")
+    if not keys:
+        show.line("")
+        show.line("Keys are shown only when they are made. To make another, in this folder:")
+        # Whoever ran `make run` has not put it on PATH.
+        us = "toolgate" if shutil.which("toolgate") else sys.argv[0]
+        show.line(f"{us} keys add --role agent --tenant {TENANT} --agent {AGENT} --create")
     show.line("")
     show.line("Stop with Ctrl-C.")
 

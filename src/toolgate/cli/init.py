@@ -146,7 +146,8 @@ def init(
     there = [name for name in FILES if os.path.lexists(folder / name)]
     there += [name for name in _FOLDERS if (folder / name).is_symlink()]
     if there:
-        raise usage(f"{', '.join(there)} exists already; nothing was written.", json=json)
+        exist = "exists" if len(there) == 1 else "exist"
+        raise usage(f"{', '.join(there)} {exist} already; nothing was written.", json=json)
     for name, text in FILES.items():
         path = folder / name
         try:

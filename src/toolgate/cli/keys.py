@@ -12,7 +12,6 @@ from toolgate.cli.capsules import capsules_there
 from toolgate.cli.far import KeyFile, Place, Server, Url
 from toolgate.cli.operator import Why, signed
 from toolgate.cli.session import Config, Json, usage
-from toolgate.errors import InvalidRequest
 from toolgate.tenancy import lasting
 from toolgate.tenancy.keys import WITHOUT_AGENT, Key, Role, need_another_admin
 from toolgate.tenancy.layer import roles_of
@@ -69,20 +68,15 @@ def add(
         tenancy = signed(gate, why)
         if create:
             await _put_on_record(tenancy, tenant, agent)
-        try:
-            fresh = await tenancy.add_key(
-                role,
-                tenant=tenant,
-                agent=agent,
-                user=user,
-                persona=persona,
-                roles=has_role or (),
-                expires=expires,
-            )
-        except InvalidRequest as error:
-            if not create:
-                error.add_note("Put it on record together with its key: add --create.")
-            raise
+        fresh = await tenancy.add_key(
+            role,
+            tenant=tenant,
+            agent=agent,
+            user=user,
+            persona=persona,
+            roles=has_role or (),
+            expires=expires,
+        )
         world = gate.tenancy.world
         known = roles_of(world.everyone.layers) | roles_of(world.tenant(tenant).layers)
         return _row(fresh.key, 0) | {"secret": fresh.secret}, strangers(fresh.key.roles, known)

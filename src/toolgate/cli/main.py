@@ -1,6 +1,5 @@
 """`toolgate`: the command line. A command's module is loaded when the command is used."""
 
-import difflib
 import errno
 import gc
 import importlib
@@ -22,6 +21,7 @@ from typer.main import get_command
 
 from toolgate import __version__
 from toolgate.cli import show
+from toolgate.cli.meant import Group, above
 
 # What a full or broken place to write to answers; any other is a mistake of ours.
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -143,7 +143,9 @@ class LazyGroup(TyperGroup):
             return None
         if not self._running:
             return TyperCommand(cmd_name, help=entry.about)
-        command = get_command(importlib.import_module(entry.module).app)
+        module = importlib.import_module(entry.module)
+        module.app.info.cls = Group
+        command = get_command(module.app)
         command.name = cmd_name
         whole = (command, *getattr(command, "commands", {}).values())
         _plain_in_a_pipe(*whole)
@@ -178,9 +180,8 @@ class LazyGroup(TyperGroup):
         try:
             return super().resolve_command(ctx, args)
         except UsageError as error:
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1) if args else []
-            if near:
-                error.message = f"{error.message.rstrip('.')}. Did you mean {near[0]!r}?"
+            if args:
+                error.message = above(error, args[0], COMMANDS)
             raise
         finally:
             self._running = False

@@ -170,6 +170,7 @@ def try_(
     name: Name, config: Config = None, url: Url = "", key_file: KeyFile = None, json: Json = False
 ) -> None:
     """Ask a server what it has, and say how it is."""
+    log.to_nobody()
 
     async def work(gate: Toolgate) -> dict[str, Any]:
         return await gate.servers.tested(name)

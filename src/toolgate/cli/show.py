@@ -18,6 +18,9 @@ from toolgate.tenancy import lasting
 _NO_STYLES: Mapping[str, str] = {}
 # What the next command is given: a part of it is of no use, however narrow the screen is.
 _WHOLE = frozenset({"id", "call", "undo call", "anchor"})
+# What a list shows the beginning of, on a terminal: one line a row, so that it can be read down.
+_BRIEF = "description"
+_LEAST_BRIEF = 20
 
 
 def as_json(value: Any) -> None:
@@ -135,11 +138,30 @@ def _drawn(
     drawn = Table(box=None, header_style="bold", pad_edge=False)
     # Room is scarce: a column in which nothing stands has none.
     shown = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
-    for column in (columns[at] for at in shown):
-        drawn.add_column(column, overflow="fold", no_wrap=column in _WHOLE)
+    columns = [columns[at] for at in shown]
+    console = Console()
+    rows = _brief(columns, [[row[at] for at in shown] for row in rows], console.width)
+    for column in columns:
+        stays = column in _WHOLE or column == _BRIEF
+        drawn.add_column(column, overflow="fold", no_wrap=stays)
         if column in _WHOLE:
             drawn.columns[-1].min_width = max(len(row[columns.index(column)]) for row in rows)
-    for row in ([row[at] for at in shown] for row in rows):
+    for row in rows:
         # As text: a description with [brackets] is no markup.
         drawn.add_row(*(Text(cell, styles.get(cell, "")) for cell in row))
-    Console().print(drawn, crop=False)
+    console.print(drawn, crop=False)
+
+
+def _brief(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int
+) -> Sequence[Sequence[str]]:
+    """Descriptions end where the line does."""
+    if _BRIEF not in columns or not rows:
+        return rows
+    at = columns.index(_BRIEF)
+    widths = [max(map(len, column)) + 2 for column in zip(columns, *rows, strict=True)]
+    room = max(width - sum(widths) + widths[at], _LEAST_BRIEF)
+    return [
+        [*row[:at], row[at] if len(row[at]) <= room else row[at][: room - 1] + "…", *row[at + 1 :]]
+        for row in rows
+    ]

@@ -13,7 +13,10 @@ from toolgate.tenancy.world import World
 PHASE = "registry"
 # What follows them is for somebody else to decide.
 _ROUTING = frozenset({"delegate", "escalate"})
-_LATER = "It comes with a later version; [tools] builtin can leave it out until then."
+_LACKING = (
+    "Install what it needs where toolgate runs, or a version that has it; "
+    "[tools] builtin can leave it out until then."
+)
 _IMPORTED = (
     "Its definition is made from an OpenAPI document: set what it lacks in the settings, or change "
     "what it is imported with."
@@ -69,7 +72,7 @@ def judge(caller: Caller, spec: ToolSpec, snapshot: Snapshot, world: World) -> V
 def _help(spec: ToolSpec) -> str:
     kind, where = spec.origin.kind, spec.origin.where
     if where == BUILT_IN:
-        return _LATER
+        return _LACKING
     if kind == "openapi" or where.endswith((".openapi", ".openapi.yaml", ".openapi.json")):
         return _IMPORTED
     return _CODE if spec.provider == "python" else _DATA

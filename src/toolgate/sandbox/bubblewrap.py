@@ -228,7 +228,7 @@ def found(_: Settings) -> Bubblewrap | str:
     """The one on PATH, or why there is none."""
     program = shutil.which("bwrap")
     if program is None:
-        return "bwrap is not on PATH"
+        return "bwrap is not on PATH (Debian: apt install bubblewrap)"
     if os.geteuid() == 0 and hierarchy() is None and shutil.which("setpriv") is None:
         return "neither groups that bound processes nor setpriv are here, and this runs as root"
     return Bubblewrap(str(Path(program).absolute()))

@@ -159,7 +159,10 @@ class McpServer(Part):
     """A server whose tools are offered here."""
 
     command: Annotated[Texts, BeforeValidator(_command)] = Field(
-        default=(), strict=False, description="The program that speaks MCP on its standard streams."
+        default=(),
+        strict=False,
+        description="The program that speaks MCP on its standard streams; "
+        "with a slash in it, a path that starts from the folder of the settings.",
     )
     args: Texts = Field(default=(), strict=False, description="Its arguments.")
     env: Mapping[str, str] = Field(

@@ -149,7 +149,10 @@ def need_another_admin(gone: str, held: Iterable[Key]) -> None:
 
 def no_holder(key: Key) -> InvalidRequest:
     """A key for somebody who is not on record would open more than anyone meant."""
-    whom = f"tenant {key.tenant!r}"
+    whom, kind = f"tenant {key.tenant!r}", "tenants"
     if key.agent:
-        whom = f"agent {key.agent!r} of {whom}"
-    return InvalidRequest(f"There is no {whom} on record; put it there first. No key was made.")
+        whom, kind = f"agent {key.agent!r} of {whom}", "agents"
+    return InvalidRequest(
+        f"There is no {whom} on record; no key was made. Put it there first: toolgate keys add "
+        f"does so with --create; over HTTP, PUT /v1/admin/{kind}/NAME."
+    )

@@ -217,6 +217,12 @@ def _any(value: Any) -> Any:
     return value
 
 
+def _line(value: Any) -> str:
+    if isinstance(value, list):
+        raise ValueError("is a list: write it as argv, or as one line")
+    return fields.text(10_000)(value)
+
+
 def _stdin(value: Any) -> Template:
     return template(fields.text(100_000)(value))
 
@@ -227,7 +233,7 @@ def _limits(value: Any) -> dict[str, Any]:
 
 _KEYS: Mapping[str, Callable[[Any], Any]] = {
     "argv": _any,
-    "command": fields.text(10_000),
+    "command": _line,
     "shell": fields.flag,
     "dashes": fields.texts,
     "ats": fields.texts,

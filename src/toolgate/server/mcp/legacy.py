@@ -138,7 +138,10 @@ class Legacy:
     async def _session(self, headers: Headers, key: Key, send: sse.Send) -> Session | None:
         id_ = headers.get(SESSION)
         if id_ is None:
-            fault = Fault(rpc.INVALID_REQUEST, "Send Mcp-Session-Id, which `initialize` gives.")
+            fault = Fault(
+                rpc.INVALID_REQUEST,
+                "Send Mcp-Session-Id, which `initialize` gives; or speak 2026-07-28, without one.",
+            )
             await _reply(send, 400, rpc.fault(None, fault))
             return None
         try:

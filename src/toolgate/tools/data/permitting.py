@@ -37,6 +37,8 @@ _NEVER = {
     sqlite3.SQLITE_CREATE_TRIGGER: "CREATE TRIGGER",
     sqlite3.SQLITE_CREATE_TEMP_TRIGGER: "CREATE TRIGGER",
 }
+_LISTS = frozenset({"sqlite_master", "sqlite_temp_master"})
+_OF_TABLES = {"INSERT": "CREATE", "DELETE": "DROP", "UPDATE": "ALTER"}
 _NO_FUNCTIONS = frozenset(
     {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_offset"}
 )
@@ -58,10 +60,13 @@ class Permit:
         self.refused = self.refused or self._sentence(action, one)
         return sqlite3.SQLITE_DENY
 
-    def _sentence(self, action: int, _one: str | None) -> str:
+    def _sentence(self, action: int, one: str | None) -> str:
         if action in _WRITES:
+            word = _WRITES[action]
+            # SQLite begins a DROP by deleting from its own list of what there is.
+            said = _OF_TABLES.get(word, word) if one in _LISTS else word
             return (
-                f"{_WRITES[action]} is not allowed: tables are read-only. Pass writes: true to "
+                f"{said} is not allowed: tables are read-only. Pass writes: true to "
                 "change them for this call; nothing lasts."
             )
         return f"{_NEVER.get(action, 'That')} is not allowed here. Only the given tables are there."

@@ -201,7 +201,12 @@ class Parser:
                 raise wrong(self._word.at, "there are no tuples here; a comma separates arguments.")
             self._close(")", word)
             return found
-        raise wrong(word.at, _misplaced(word))
+        raise wrong(word.at, _misplaced(word) + self._percent())
+
+    def _percent(self) -> str:
+        """A hint where the word before the last is `%`: it was meant as a percentage."""
+        is_after = self._next > 1 and self._words[self._next - 2].text == "%"
+        return " % is the remainder of a division: write 15/100 for 15%." if is_after else ""
 
     def _call(self, word: Token) -> Node:
         function = ALIASES.get(word.text, word.text)
@@ -241,13 +246,14 @@ class Parser:
         if word.text == ")":
             return 'there is a ")" too much.'
         if word.text == ",":
-            return "one expression at a time; a comma separates arguments of a function."
+            told = "one expression at a time; a comma separates arguments of a function."
+            return f"{told} A number has none: write 1000, not 1,000."
         if word.text in ("[", "]"):
             return "lists are arguments of sum, mean, min and the like, and nothing else."
         before = self._words[self._next - 1].text
         if before in FUNCTIONS or before in ALIASES:
             return f"{before} is a function: write {before}({word.text})."
-        return f'an operator is missing before "{word.text}".'
+        return f'an operator is missing before "{word.text}".{self._percent()}'
 
 
 def _misplaced(word: Token) -> str:
