@@ -1,10 +1,13 @@
 """Files that code leaves for the next call of its session, and for nobody else."""
 
+from base64 import b64decode
 from collections.abc import AsyncGenerator
+from io import BytesIO
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from PIL import Image
 
 from toolgate import Caller, Toolgate
 from toolgate.settings.settings import Settings
@@ -48,6 +51,20 @@ async def test_a_session_finds_its_files_again_and_no_other_does(gate: Toolgate)
     assert again["files"] == []
     for who, caller in OTHERS.items():
         assert (await run(gate, LOOK, caller))["stdout"] == "[]\n", who
+
+
+async def test_a_figure_comes_back_as_a_picture(gate: Toolgate) -> None:
+    code = (
+        "import matplotlib.pyplot as plt\n"
+        "plt.plot([1, 4, 9], color='red')\n"
+        "plt.savefig('squares.png')\n"
+    )
+    (file,) = (await run(gate, code, OTHERS["no session"]))["files"]
+    assert (file["path"], file["media_type"]) == ("squares.png", "image/png")
+    with Image.open(BytesIO(b64decode(file["content"]))) as picture:
+        colours = picture.convert("RGB").getcolors(maxcolors=1 << 20) or []
+    assert picture.size == (640, 480)
+    assert {(255, 255, 255), (255, 0, 0), (0, 0, 0)} <= {colour for _, colour in colours}
 
 
 async def test_without_whose_it_is_others_would_find_them(
