@@ -155,8 +155,8 @@ class KafkaArrivals(ConsumerRebalanceListener):
     async def on_partitions_revoked(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, revoked: Iterable[Any]
     ) -> None:
-        """Others are brought what was not committed, too. What was fetched here is claimed all the
-        same, by whoever comes first: to drop it is to lose what comes in while they change hands.
+        """Others may be brought what was not committed. What was fetched here is claimed all the
+        same until it is known who has them: else nothing is while they change hands.
         """
         await self._commit(set(revoked))
         self._found.forget(revoked)
@@ -166,7 +166,8 @@ class KafkaArrivals(ConsumerRebalanceListener):
     async def on_partitions_assigned(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, assigned: Iterable[Any]
     ) -> None:
-        """They are read from where they were committed."""
+        """They are read from where they were committed; what others have now is theirs."""
+        self._found.own(assigned)
 
     async def _poll(self, consumer: AIOKafkaConsumer, reader: Reader) -> None:
         while True:
