@@ -21,6 +21,7 @@ from toolgate.brokers.cluster import started
 from toolgate.brokers.foreign import adopted, call_id
 from toolgate.brokers.reader import Reader, Unread
 from toolgate.brokers.seal import Seal
+from toolgate.crash import crash_here
 from toolgate.errors import StoreError
 from toolgate.executor.queued import Place, any_place
 from toolgate.queue.message import UnreadableError
@@ -182,6 +183,8 @@ class KafkaArrivals(ConsumerRebalanceListener):
             # With no room it only says that somebody is there.
             read = await reader.read(timeout_ms=_POLL_MS if room else 20, most=max(room, 1))
             self._found.add(read)
+            if read:
+                crash_here("CP21")
             if self._found:
                 self._news.set()
             if clock.monotonic_ns() - self._committed_ns > _COMMIT_NS:
@@ -306,6 +309,7 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 return [item for there in alone for item in there]
             poison += [_poison(one, error) for one, _ in found.values()]
             return []
+        crash_here("CP22")
         return items
 
     async def _commit(self, places: Iterable[Any]) -> None:
