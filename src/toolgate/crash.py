@@ -29,6 +29,8 @@ POINTS = {
     "CP18": "its end is in the queue, nobody is told",
     "CP19": "a queued call was refused before it began, its claim is not given back",
     "CP20": "its claim is given back, the queue does not know",
+    "CP21": "a worker has fetched a message, and neither claimed its call nor given it a row",
+    "CP22": "what another system sent has a row, and nobody has claimed it",
 }
 
 

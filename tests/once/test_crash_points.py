@@ -29,6 +29,7 @@ DONE = ("CP9",)
 # Points with tests of their own.
 UNDO = "once.test_crash_steps:test_killed_in_an_undo_the_next_goes_on_in_order_and_undoes_each_once"
 QUEUED = "queue.test_broken:test_killed_while_it_has_a_call_another_brings_it_to_its_end_once"
+FETCHED = "queue.test_fetched:test_killed_with_what_it_fetched_another_worker_runs_it_once_in_time"
 REFUSED = "queue.test_refused:test_killed_around_giving_it_back_it_is_never_done_twice"
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "CP8": (
@@ -49,6 +50,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "CP18": (QUEUED,),
     "CP19": (REFUSED,),
     "CP20": (REFUSED,),
+    "CP21": (FETCHED,),
+    "CP22": (FETCHED,),
     "CP14": (
         "once.test_crash_steps:test_killed_in_a_migration_the_next_start_finds_nothing_or_all",
         "store.test_migrate:test_a_process_killed_inside_a_migration_leaves_nothing_behind",

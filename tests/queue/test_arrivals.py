@@ -152,6 +152,80 @@ async def test_what_could_not_be_claimed_while_its_partition_changed_hands_is_no
     await asyncio.gather(running, return_exceptions=True)
 
 
+async def _hands_change(consumer: Consumer, arrivals: Any, queue: MemoryQueue) -> None:
+    """More often than the worker comes to the end of what it has fetched."""
+    for offset in range(12):
+        await queue.put(item(_name(offset)))
+    running = asyncio.create_task(arrivals.run())
+    await until(lambda: not arrivals.problem)
+    await arrivals.on_partitions_assigned({consumer.place})
+    held: list[str] = []
+    for _ in range(3):
+        at = (consumer.committed or [0])[-1]
+        consumer.given.put_nowait([_record(offset) for offset in range(at, 12)])
+        await until(consumer.given.empty)
+        held += names(await arrivals.take(2, LONG))
+        await arrivals.on_partitions_revoked({consumer.place})
+        await arrivals.on_partitions_assigned({consumer.place})
+    assert held == [_name(offset) for offset in range(6)]
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_what_is_here_when_its_partition_comes_back_is_not_worked_off_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    consumer, queue = Consumer(place()), MemoryQueue()
+    await _hands_change(consumer, opened(monkeypatch, consumer, queue), queue)
+    assert consumer.committed[-1] == 6
+
+
+async def test_if_it_were_nothing_would_be_said_to_be_done_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from toolgate.brokers.backlog import Backlog  # noqa: PLC0415  an extra
+
+    def twice(backlog: Any, records: Sequence[Any]) -> None:
+        backlog._whole.extend(records)
+
+    monkeypatch.setattr(Backlog, "add", twice)
+    consumer, queue = Consumer(place()), MemoryQueue()
+    await _hands_change(consumer, opened(monkeypatch, consumer, queue), queue)
+    # Only of the first time, when there was no second copy yet.
+    assert consumer.committed[-1] == 2
+
+
+async def test_what_others_have_by_now_is_neither_kept_nor_said_to_be_done_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    consumer, queue = Consumer(place()), MemoryQueue()
+    arrivals = opened(monkeypatch, consumer, queue)
+    for offset in range(30):
+        await queue.put(item(_name(offset)))
+    running = asyncio.create_task(arrivals.run())
+    await until(lambda: not arrivals.problem)
+    await arrivals.on_partitions_assigned({consumer.place})
+    consumer.given.put_nowait([_record(offset) for offset in range(10)])
+    await until(consumer.given.empty)
+    await arrivals.on_partitions_revoked({consumer.place})
+    # Until somebody has it, what was fetched is claimed here.
+    assert len(await arrivals.take(3, LONG)) == 3
+    consumer.here.clear()
+    await arrivals.on_partitions_assigned(set())
+    assert not await arrivals.take(30, LONG)
+    # They have come to the twentieth, and it is ours again.
+    consumer.committed.append(20)
+    consumer.here.add(consumer.place)
+    await arrivals.on_partitions_assigned({consumer.place})
+    consumer.given.put_nowait([_record(offset) for offset in range(20, 30)])
+    await until(consumer.given.empty)
+    assert len(await arrivals.take(30, LONG)) == 10
+    await until(lambda: consumer.committed[-1] == 30)
+    assert consumer.committed == sorted(consumer.committed)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
 def _signed(offset: int, tenant: str) -> Any:
     asked = {
         "version": 1,

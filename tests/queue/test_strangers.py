@@ -141,6 +141,7 @@ OUTSIDE = """\
     config: {{topic: "{topic}", producer: crm}}
     effect: {effect}
     timeout: {timeout}
+    execution: inline
     input_schema: {{type: object, properties: {{text: {{type: string}}}}}}
 """
 

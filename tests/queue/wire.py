@@ -5,6 +5,7 @@
 # pyright: reportUnknownArgumentType=false
 
 import asyncio
+import contextlib
 import os
 import sys
 import time
@@ -13,8 +14,9 @@ from types import TracebackType
 from typing import Any, Self
 
 import orjson
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError
 
 from tests.queue.yard import Yard
 from toolgate.net.signature import signature
@@ -88,6 +90,24 @@ class Wire:
             await consumer.start()
             self._consumers[topic] = consumer
         return self._consumers[topic]
+
+    async def pass_over(self, topic: str, group: str) -> None:
+        """As a group whose members are gone would have it that had read all of it."""
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self._address, group_id=group, enable_auto_commit=False
+        )
+        await consumer.start()
+        places = [TopicPartition(topic, number) for number in range(4)]
+        consumer.assign(places)
+        ends = await consumer.end_offsets(places)
+        async with asyncio.timeout(60):
+            while True:
+                # Until the broker has seen that nobody of it is left.
+                with contextlib.suppress(KafkaError):
+                    await consumer.commit(ends)
+                    break
+                await asyncio.sleep(0.2)
+        await consumer.stop()
 
     async def records(self, topic: str, many: int) -> list[Any]:
         consumer, found = await self.listen(topic), []

@@ -21,6 +21,7 @@ from toolgate.brokers.cluster import started
 from toolgate.brokers.foreign import adopted, call_id
 from toolgate.brokers.reader import Reader, Unread
 from toolgate.brokers.seal import Seal
+from toolgate.crash import crash_here
 from toolgate.errors import StoreError
 from toolgate.executor.queued import Place, any_place
 from toolgate.queue.message import UnreadableError
@@ -155,8 +156,8 @@ class KafkaArrivals(ConsumerRebalanceListener):
     async def on_partitions_revoked(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, revoked: Iterable[Any]
     ) -> None:
-        """Others are brought what was not committed, too. What was fetched here is claimed all the
-        same, by whoever comes first: to drop it is to lose what comes in while they change hands.
+        """Others may be brought what was not committed. What was fetched here is claimed all the
+        same until it is known who has them: else nothing is while they change hands.
         """
         await self._commit(set(revoked))
         self._found.forget(revoked)
@@ -166,7 +167,8 @@ class KafkaArrivals(ConsumerRebalanceListener):
     async def on_partitions_assigned(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, assigned: Iterable[Any]
     ) -> None:
-        """They are read from where they were committed."""
+        """They are read from where they were committed; what others have now is theirs."""
+        self._found.own(assigned)
 
     async def _poll(self, consumer: AIOKafkaConsumer, reader: Reader) -> None:
         while True:
@@ -181,6 +183,8 @@ class KafkaArrivals(ConsumerRebalanceListener):
             # With no room it only says that somebody is there.
             read = await reader.read(timeout_ms=_POLL_MS if room else 20, most=max(room, 1))
             self._found.add(read)
+            if read:
+                crash_here("CP21")
             if self._found:
                 self._news.set()
             if clock.monotonic_ns() - self._committed_ns > _COMMIT_NS:
@@ -305,6 +309,7 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 return [item for there in alone for item in there]
             poison += [_poison(one, error) for one, _ in found.values()]
             return []
+        crash_here("CP22")
         return items
 
     async def _commit(self, places: Iterable[Any]) -> None:

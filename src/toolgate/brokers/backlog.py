@@ -31,6 +31,9 @@ class Backlog:
         self._out: list[Any] = []
         self._passed: dict[TopicPartition, int] = {}
         self._said: dict[TopicPartition, int] = {}
+        self._ours: frozenset[TopicPartition] = frozenset()
+        # What was here when its partition changed hands: where it comes back, it is brought again.
+        self._again: set[tuple[TopicPartition, int]] = set()
 
     def __len__(self) -> int:
         return len(self._noted) + len(self._whole)
@@ -46,8 +49,17 @@ class Backlog:
         return 0 if len(self._noted) >= _MOST_NOTED else max(self.most - len(self._whole), 0)
 
     def add(self, records: Iterable[Any]) -> None:
-        """They were fetched."""
-        self._whole.extend(records)
+        """They were fetched; what is here already is not needed twice.
+
+        A second copy would hold back what is said to be done, for as long as it takes to come to
+        it: while hands change more often than that, for ever.
+        """
+        for one in records:
+            known = (_place(one), one.offset)
+            if known in self._again:
+                self._again.remove(known)
+            else:
+                self._whole.append(one)
 
     def clear(self) -> None:
         """They are brought to somebody again."""
@@ -55,6 +67,8 @@ class Backlog:
         self._noted.clear()
         self._passed.clear()
         self._said.clear()
+        self._again.clear()
+        self._ours = frozenset()
 
     def take(self, most: int) -> Sequence[Any]:
         """The first ones, until they are `passed` or `put_back`."""
@@ -94,10 +108,25 @@ class Backlog:
         self._said |= places
 
     def forget(self, places: Iterable[Any]) -> None:
-        """Others read them from now on."""
-        for place in places:
+        """They change hands: whoever has them next reads from where they were committed."""
+        lost = set(places)
+        for place in lost:
             self._passed.pop(place, None)
             self._said.pop(place, None)
+        here = (*self._out, *self._noted, *self._whole)
+        self._again = {(_place(one), one.offset) for one in here if _place(one) in lost}
+
+    def own(self, places: Iterable[Any]) -> None:
+        """They are read here from now on. What is here of others is brought to whoever has them."""
+        ours = frozenset(places)
+        kept = ours & self._ours
+        self._ours = ours
+        self._noted = deque(one for one in self._noted if _place(one) in kept)
+        self._whole = deque(one for one in self._whole if _place(one) in kept)
+        self._again = {(place, at) for place, at in self._again if place in kept}
+        for known in (self._passed, self._said):
+            for place in known.keys() - kept:
+                del known[place]
 
 
 def _place(one: Any) -> TopicPartition:

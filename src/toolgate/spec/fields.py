@@ -341,7 +341,8 @@ FIELDS: Mapping[str, Field] = {
     "execution": Field(
         word(Execution),
         "execution: queued",
-        "Where a call runs: inline, or by a worker that takes it from the queue.",
+        "Where a call runs: inline, or by a worker that takes it from the queue. A tool of "
+        "`provider: queue` is queued where this says nothing.",
     ),
     "order_by": Field(
         text(64),

@@ -11,7 +11,7 @@ from toolgate.spec.checks import contradictions
 from toolgate.spec.fields import FIELDS, kind
 from toolgate.spec.layouts import Native, to_native
 from toolgate.spec.problem import Problem
-from toolgate.spec.tool import ANYTHING, Origin, ToolSpec
+from toolgate.spec.tool import ANYTHING, Origin, ToolSpec, usual_execution
 
 MAX_PROBLEMS = 200
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
@@ -124,6 +124,8 @@ class _Reader:
         known: dict[str, Any] = {"name": _entry(at), "origin": self.origin} | values
         if "provider" not in known and "builtin" in known.get("config", ANYTHING).value():
             known["provider"] = "builtin"
+        if "provider" in known:
+            known.setdefault("execution", usual_execution(known["provider"]))
         spec = ToolSpec(**known)
         for found in contradictions(spec, effect_given=native.effect_given):
             if not unread.isdisjoint((found.field, *found.others)):

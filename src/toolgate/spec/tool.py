@@ -29,6 +29,9 @@ _LATER: Mapping[str, object] = {
     "order_by": "",
     "queue_expires": None,
 }
+# Tools of these run by a worker, unless they say otherwise: their calls outlast a broker that is
+# away.
+_QUEUED = frozenset({"queue"})
 # Kinds whose code the operator chose; any other speaks for somebody else.
 _CHOSEN = frozenset({"builtin", "plugin", "python"})
 # Built-in tools that touch nothing outside, and tell again what was kept of others' words.
@@ -161,7 +164,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         Where it was found and whether it is switched on do not change what the tool is. A field
         that older versions do not know counts where it is set: else all of them agree.
         """
-        unset = tuple(name for name, usual in _LATER.items() if getattr(self, name) == usual)
+        usual = {**_LATER, "execution": usual_execution(self.provider)}
+        unset = tuple(name for name, value in usual.items() if getattr(self, name) == value)
         return sha256(canonical(definition(self, but=("enabled", "origin", *unset))))
 
     @cached_property
@@ -182,6 +186,11 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def title(self) -> str:
         """What a person reads."""
         return self.display_name or self.name
+
+
+def usual_execution(provider: str) -> Execution:
+    """Where a call runs, of a tool that does not say."""
+    return Execution.QUEUED if provider in _QUEUED else Execution.INLINE
 
 
 def definition(spec: ToolSpec, *, but: tuple[str, ...] = ()) -> dict[str, object]:

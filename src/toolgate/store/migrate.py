@@ -22,7 +22,7 @@ from toolgate.store.metadata import metadata
 # A table is in the metadata once its module is loaded.
 _LOADED = (records, tables)
 # What the newest migration makes.
-VERSION = "0011"
+VERSION = "0012"
 # Alembic's own table.
 _VERSIONS = sa.Table(
     "alembic_version",

@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 from toolgate.queue.queue import Depth, Ended, Item, Kept, Stage, Taken
 from toolgate.store.database import HOUSE, Database
 from toolgate.store.depth import depth, open_by_tenant
-from toolgate.store.fair import SENDERS, Fair, free, is_first, wait
+from toolgate.store.fair import SENDERS, Fair, free, wait
+from toolgate.store.first import is_first
 from toolgate.store.gather import Gather
 from toolgate.store.hold import Hold
 from toolgate.store.moment import now_ns

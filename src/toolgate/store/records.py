@@ -306,6 +306,7 @@ queue = sa.Table(
     # Whether those who read results have been told.
     sa.Column("told", sa.Integer, nullable=False, server_default="0"),
     partial("ix_queue_waiting", "tenant_id", "id", where=WAITS),
+    partial("ix_queue_orders", "tenant_id", "order_key", "id", where=WAITS),
     partial("ix_queue_held", "due_ns", where=AWAY),
     partial("ix_queue_ordered", "order_key", "id", where=OPEN_IN_ORDER.format(of="")),
     partial("ix_queue_running", "order_key", where=RUNS_IN_ORDER.format(of="")),

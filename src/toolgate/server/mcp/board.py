@@ -19,7 +19,7 @@ from toolgate.server.mcp.exchange import Peer
 from toolgate.server.mcp.orphans import Orphans
 from toolgate.server.mcp.post import Post
 from toolgate.server.mcp.rpc import INTERNAL_ERROR
-from toolgate.server.mcp.task import OPEN, TTL_MS, Task
+from toolgate.server.mcp.task import OPEN, TTL_MS, Task, is_past
 from toolgate.shelf import Place, Shelf, Thing
 
 KIND = "mcp.tasks"
@@ -50,7 +50,7 @@ class Board:
         self._changed: dict[str, Task] = {}
         self._news = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
-        post.sweeps(KIND, TTL_MS * 1_000_000)
+        post.sweeps(KIND, TTL_MS * 1_000_000, unless=self._lasts)
 
     async def put(self, task: Task) -> None:
         """A new one, before its client hears of it."""
@@ -70,16 +70,15 @@ class Board:
         if shelf is None:
             return None
         thing = await shelf.get(_place(peer.caller.tenant, peer.key.id), id_)
-        age_ns = 0 if thing is None else clock.unix_ns() - thing.updated_ns
-        if thing is None or age_ns > TTL_MS * 1_000_000:
+        if thing is None:
             return None
         node, shown = thing.body["node"], thing.body["shown"]
         if node == self._post.node:
             # What this node still has, it has at hand.
             return None
-        if shown["status"] in OPEN and age_ns > GONE_NS:
+        if shown["status"] in OPEN and clock.unix_ns() - thing.updated_ns > GONE_NS:
             shown = await self._orphans.told(peer.caller.tenant, shown) or _failed(shown)
-        return Noted(node, shown, thing.revision)
+        return None if is_past(shown) else Noted(node, shown, thing.revision)
 
     async def answered(self, peer: Peer, id_: str, noted: Noted, given: Mapping[str, Any]) -> None:
         """What is answered is not asked again, also before its node has read the answers."""
@@ -103,6 +102,14 @@ class Board:
                 await writing
             if self._post.shelf is not None:
                 await self._flush(self._post.shelf)
+
+    async def _lasts(self, place: Place, thing: Thing) -> bool:
+        """Whether its call goes on, or ended only lately, however old its node's last word is."""
+        shown = thing.body["shown"]
+        if shown["status"] not in OPEN:
+            return False
+        told = await self._orphans.told(place.tenant, shown)
+        return told is not None and not is_past(told)
 
     def _told(self, task: Task) -> None:
         self._changed[task.id] = task

@@ -6,6 +6,7 @@ from typing import Any
 from toolgate.runtime import Runtime
 from toolgate.server.mcp import revision
 from toolgate.server.mcp.answers import stamped
+from toolgate.server.mcp.awaited import Awaited
 from toolgate.server.mcp.completion import Completion
 from toolgate.server.mcp.exchange import Exchange
 from toolgate.server.mcp.listing import TTL_MS, Listing
@@ -44,7 +45,13 @@ class Methods:
         self._exposes = expose_tools
         self._others = others
         self.calls = Calls(listing, seal)
-        self.tasks = Tasks(self.calls, post, Orphans(gate, self.calls), after=task_after)
+        self.tasks = Tasks(
+            self.calls,
+            post,
+            Orphans(gate, self.calls),
+            Awaited(gate, self.calls),
+            after=task_after,
+        )
         self.resources = Resources(self.calls, others, runs=expose_tools)
         prompts = Prompts(self.calls, others)
         completion = Completion(self.resources, prompts)

@@ -29,6 +29,11 @@ _SWEEP_NS = 120 * 10**9
 # two nodes are never further apart.
 _NEWEST_NS = 20 * 10**9
 Handler = Callable[[Mapping[str, Any]], Awaitable[None]]
+Unless = Callable[[Place, Thing], Awaitable[bool]]
+
+
+async def _never(_place: Place, _thing: Thing) -> bool:
+    return False
 
 
 class Post:
@@ -39,7 +44,7 @@ class Post:
         self.shelf = shelf
         self._handlers: dict[str, Handler] = {}
         # Things of these kinds are thrown away when they are as old as this.
-        self._ages: dict[str, int] = {LETTERS: _SWEEP_NS}
+        self._ages: dict[str, tuple[int, Unless]] = {LETTERS: (_SWEEP_NS, _never)}
         self._held = 0
         self._until_ns = 0
         self._looking: asyncio.Task[None] | None = None
@@ -50,9 +55,9 @@ class Post:
         """Who reads letters of this kind."""
         self._handlers[kind] = handler
 
-    def sweeps(self, kind: str, age_ns: int) -> None:
-        """What lies on the shelf for other nodes is nobody's in the end."""
-        self._ages[kind] = age_ns
+    def sweeps(self, kind: str, age_ns: int, unless: Unless = _never) -> None:
+        """What lies on the shelf for other nodes is nobody's in the end; `unless`: not yet."""
+        self._ages[kind] = (age_ns, unless)
 
     @contextmanager
     def expecting(self) -> Generator[None]:
@@ -127,11 +132,12 @@ class Post:
         if clock.monotonic_ns() - self._swept_ns < _SWEEP_NS:
             return
         self._swept_ns = clock.monotonic_ns()
-        for kind, age_ns in self._ages.items():
+        for kind, (age_ns, unless) in self._ages.items():
             oldest = clock.unix_ns() - age_ns
             for place in await shelf.places(kind):
                 things = await shelf.page(place)
-                old = [one.key for one in things if one.updated_ns < oldest]
+                aged = [one for one in things if one.updated_ns < oldest]
+                old = [one.key for one in aged if not await unless(place, one)]
                 if old:
                     await shelf.remove(place, old)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
@@ -101,6 +102,11 @@ class Task:
         self._used: set[str] = set()
 
     @property
+    def is_queued(self) -> bool:
+        """Whether a worker has its call, or will: that goes on without this node."""
+        return self.status == "working" and CALL_ID in self._meta
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing more will come."""
         return self.status not in OPEN
@@ -108,14 +114,12 @@ class Task:
     def shown(self) -> dict[str, Any]:
         """All that there is to tell."""
         now_ns = clock.unix_ns() if self.status == "working" else self._updated_ns
-        lived_ms = max(0, now_ns - self._created_ns) // 1_000_000
         told: dict[str, Any] = {
             "taskId": self.id,
             "status": self.status,
             "createdAt": _told(self._created_ns),
             "lastUpdatedAt": _told(self._updated_ns),
-            # It counts from the start, and what is over is kept that long after its end.
-            "ttlMs": lived_ms + TTL_MS,
+            "ttlMs": _ttl_ms(self._created_ns, now_ns),
             "pollIntervalMs": POLL_MS,
         }
         if self._message:
@@ -135,16 +139,20 @@ class Task:
         """How far its tool has come, or that its call waits for a worker."""
         call_id = params.get("_meta", {}).get(CALL_ID)
         if call_id:
-            # Known to every node, and by that to who comes back when this one is gone.
-            self._meta[CALL_ID] = call_id
-            self._message = params["message"]
-            self._changed(self.status)
+            self.queued(call_id)
             return
         total, message = params.get("total"), params.get("message")
         count = f"{params['progress']}" + ("" if total is None else f" of {total}")
         self._message = f"{message} ({count})" if message else count
         # Nobody is told: a tool may say so a thousand times.
         self._updated_ns = clock.unix_ns()
+
+    def queued(self, call_id: str) -> None:
+        """Known to every node, and by that to who comes back when this one is gone."""
+        if self._meta.get(CALL_ID) != call_id:
+            self._meta[CALL_ID] = call_id
+            self._message = f"queued as {call_id}"
+            self._changed(self.status)
 
     def asks(self, result: Mapping[str, Any]) -> None:
         """It goes on once all of this is answered."""
@@ -239,6 +247,26 @@ class Task:
         self.since_ns = clock.monotonic_ns()
         for tell in tuple(self.listeners):
             tell(self)
+
+
+def dated(shown: Mapping[str, Any], alive_ns: int, changed_ns: int | None = None) -> dict[str, Any]:
+    """A task as another node told of it, which was still there at that time."""
+    told = {**shown, "ttlMs": _ttl_ms(_created_ns(shown), alive_ns)}
+    return told if changed_ns is None else told | {"lastUpdatedAt": _told(changed_ns)}
+
+
+def is_past(shown: Mapping[str, Any]) -> bool:
+    """Whether it is as old as was said that it can get."""
+    return clock.unix_ns() > _created_ns(shown) + shown["ttlMs"] * 1_000_000
+
+
+def _ttl_ms(created_ns: int, alive_ns: int) -> int:
+    """It counts from the start, and what is over is kept that long after its end."""
+    return max(0, alive_ns - created_ns) // 1_000_000 + TTL_MS
+
+
+def _created_ns(shown: Mapping[str, Any]) -> int:
+    return clock.unix_of(datetime.fromisoformat(shown["createdAt"]))
 
 
 def _data(result: Mapping[str, Any]) -> Any:

@@ -19,7 +19,8 @@ import msgspec
 
 from toolgate import clock
 from toolgate.runtime import Runtime
-from toolgate.server.mcp.answers import KEY, stamped
+from toolgate.server.mcp.answers import CALL_ID, KEY, STATUS, stamped
+from toolgate.server.mcp.awaited import Awaited
 from toolgate.server.mcp.board import Board, Noted
 from toolgate.server.mcp.exchange import Exchange, Peer
 from toolgate.server.mcp.faults import fault_of
@@ -49,8 +50,20 @@ _MOST_HEARD = 256
 class Tasks:
     """All of this process. Where there is no room for another, its call is waited for."""
 
-    def __init__(self, calls: Calls, post: Post, orphans: Orphans, *, after: float = AFTER) -> None:
+    def __init__(
+        self,
+        calls: Calls,
+        post: Post,
+        orphans: Orphans,
+        awaited: Awaited,
+        *,
+        after: float = AFTER,
+    ) -> None:
         self._calls = calls
+        self._awaited = awaited
+        # Those whose call waits for a worker for longer than an answer is waited for.
+        self._waiting: set[asyncio.Task[dict[str, Any]]] = set()
+        self._closing = False
         self._post = post
         self._board = Board(post, orphans)
         post.on("task", self._said)
@@ -135,8 +148,9 @@ class Tasks:
 
     async def close(self, gate: Runtime, patience: float) -> None:
         """The house closes. Nobody can ask any more: what changes nothing ends, and side effects
-        come to their end, as long as there is time for it.
+        come to their end, as long as there is time for it. What a worker has goes on.
         """
+        self._closing = True
         for work, may_end in self._running.items():
             if may_end:
                 work.cancel()
@@ -146,6 +160,9 @@ class Tasks:
             log.warning("%d tasks were not over; how their calls ended is on record", count)
             await gate.finish(0)
             await asyncio.wait(tuple(self._running), timeout=1)
+        for waiting in tuple(self._waiting):
+            waiting.cancel()
+        await self._awaited.close()
         # What was done for a task is told by it, wherever it is asked about now.
         await asyncio.sleep(0)
         await self._board.close()
@@ -198,6 +215,8 @@ class Tasks:
     def _over(self, task: Task, work: asyncio.Task[dict[str, Any]]) -> None:
         if task.is_over:
             return
+        if work.cancelled() and self._closing and task.is_queued:
+            return
         error = None if work.cancelled() else work.exception()
         if work.cancelled():
             task.cancelled()
@@ -205,11 +224,22 @@ class Tasks:
             task.failed(fault_of(error, "tools/call"))
         elif work.result()["resultType"] == "input_required":
             task.asks(work.result())
+        elif (meta := work.result().get("_meta", {})).get(STATUS) == "queued":
+            self._wait(task, meta[CALL_ID])
+            return
         else:
             task.completed(work.result())
         task.work = None
         self._bytes += task.size
         self._rests(task)
+
+    def _wait(self, task: Task, call_id: str) -> None:
+        """Nobody waits for its answer any more, and it is still to run."""
+        task.queued(call_id)
+        task.work = asyncio.create_task(self._awaited.result(call_id), name="toolgate-mcp-waiting")
+        self._waiting.add(task.work)
+        task.work.add_done_callback(self._waiting.discard)
+        task.work.add_done_callback(partial(self._over, task))
 
     def _rests(self, task: Task) -> None:
         if task.is_over:
