@@ -18,7 +18,7 @@ from aiokafka.errors import KafkaError
 from toolgate import clock
 from toolgate.brokers.backlog import Backlog, Noted
 from toolgate.brokers.cluster import started
-from toolgate.brokers.foreign import adopted, call_id
+from toolgate.brokers.foreign import TAKEN, adopted, call_id, signed
 from toolgate.brokers.reader import Reader, Unread
 from toolgate.brokers.seal import Seal
 from toolgate.errors import StoreError
@@ -242,6 +242,8 @@ class KafkaArrivals(ConsumerRebalanceListener):
             except Exception as error:  # noqa: BLE001  one message's trouble is not that of the others
                 poison.append(_poison(one, error))
         taken += await self._queue.claim(list(brought), lease)
+        for one in taken:
+            poison += self._strayed(brought[one.call_id], one.tenant)
         had = {one.call_id for one in taken}
         left = {
             name: found
@@ -275,6 +277,7 @@ class KafkaArrivals(ConsumerRebalanceListener):
         found: dict[str, tuple[Any, Item]] = {}
         for name, messages in left.items():
             if name in known:
+                poison += self._strayed(messages, known[name])
                 continue
             for one in messages:
                 try:
@@ -284,8 +287,20 @@ class KafkaArrivals(ConsumerRebalanceListener):
                     item = adopted(one.value, one.headers, self._seal, expires=self._fleet.expires)
                 except Exception as error:  # noqa: BLE001  as above
                     poison.append(_poison(one, error))
-                else:
-                    found.setdefault(name, (one, item))
+                    continue
+                if found.setdefault(name, (one, item))[1].tenant != item.tenant:
+                    poison.append(_poison(one, UnreadableError(TAKEN)))
+        return found
+
+    def _strayed(self, messages: Sequence[Any], tenant: str) -> list[Poison]:
+        """Those signed for another tenant than the one whose call has their id: who sent them is
+        told. What nobody signed is no call, and our own messages are that tenant's.
+        """
+        found: list[Poison] = []
+        for one in messages:
+            with contextlib.suppress(Exception):
+                if signed(one.value, one.headers, self._seal).caller.tenant != tenant:
+                    found.append(_poison(one, UnreadableError(TAKEN)))
         return found
 
     async def _adopted(
@@ -297,6 +312,8 @@ class KafkaArrivals(ConsumerRebalanceListener):
         items = [item for _, item in found.values()]
         try:
             await self._shipping.adopt(items)
+            # Another worker may have been given the same id for another tenant meanwhile.
+            there = await self._shipping.known([item.call_id for item in items])
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001  as above
@@ -305,7 +322,13 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 return [item for there in alone for item in there]
             poison += [_poison(one, error) for one, _ in found.values()]
             return []
-        return items
+        own: list[Item] = []
+        for one, item in found.values():
+            if there.get(item.call_id) == item.tenant:
+                own.append(item)
+            else:
+                poison.append(_poison(one, UnreadableError(TAKEN)))
+        return own
 
     async def _commit(self, places: Iterable[Any]) -> None:
         self._committed_ns = clock.monotonic_ns()

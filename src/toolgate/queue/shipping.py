@@ -1,6 +1,6 @@
 """The port to queued calls for whoever carries them: what is sent, what arrived, what is told."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -58,8 +58,8 @@ class Shipping(Protocol):
         """The broker did not take them."""
         ...
 
-    async def known(self, call_ids: Collection[str]) -> Collection[str]:
-        """Those of them that are in the queue, in whichever stage."""
+    async def known(self, call_ids: Collection[str]) -> Mapping[str, str]:
+        """Those of them that are in the queue, in whichever stage, and whose they are."""
         ...
 
     async def adopt(self, items: Sequence[Item]) -> None:

@@ -1,6 +1,6 @@
 """Queued calls in a table, as far as a broker carries them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -98,12 +98,15 @@ class TableShipping:
             tenant=HOUSE,
         )
 
-    async def known(self, call_ids: Collection[str]) -> Collection[str]:
+    async def known(self, call_ids: Collection[str]) -> Mapping[str, str]:
         """Of whichever tenant."""
-        question = sa.select(queue.c.call_id).where(queue.c.call_id.in_(list(call_ids)))
-        return await self._database.read(
-            lambda connection: set(connection.execute(question).scalars()), tenant=HOUSE
+        question = sa.select(queue.c.call_id, queue.c.tenant_id).where(
+            queue.c.call_id.in_(list(call_ids))
         )
+        rows = await self._database.read(
+            lambda connection: connection.execute(question).all(), tenant=HOUSE
+        )
+        return {row.call_id: row.tenant_id for row in rows}
 
     async def adopt(self, items: Sequence[Item]) -> None:
         """One insert; what conflicts stays."""

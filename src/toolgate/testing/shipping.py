@@ -1,6 +1,6 @@
 """The other sides of queued calls in memory: those that are dead, and those that a broker has."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from toolgate import clock
 from toolgate.queue.queue import OPEN, Item, Kept, Stage
@@ -89,9 +89,9 @@ class MemoryShipping:
             if row.stage is Stage.SENT:
                 row.stage, row.due_ns = Stage.WAITING, 0
 
-    async def known(self, call_ids: Collection[str]) -> Collection[str]:
+    async def known(self, call_ids: Collection[str]) -> Mapping[str, str]:
         """Of whichever tenant."""
-        return {row.item.call_id for row in self._named(call_ids)}
+        return {row.item.call_id: row.item.tenant for row in self._named(call_ids)}
 
     async def adopt(self, items: Sequence[Item]) -> None:
         """One that is there already stays as it is."""
