@@ -1,7 +1,7 @@
 """A worker over the queue in memory: what it has, and what it loses."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 import pytest
@@ -10,7 +10,7 @@ from tests.house import until
 from tests.queue.stand import LONG, item
 from toolgate.call import Caller, Output
 from toolgate.queue.message import VERSION, Letter, Request, Result, written
-from toolgate.queue.queue import Stage, Taken
+from toolgate.queue.queue import NOBODY, Stage, Taken
 from toolgate.testing.queue import MemoryQueue
 from toolgate.worker.worker import Terms, Worker
 
@@ -30,8 +30,10 @@ class Bench:
             self.queue, self, self._deliver, terms, expire=self._expire, tell=self._tell
         )
 
-    async def take(self, room: int, lease: float) -> Sequence[Taken]:
-        del room
+    async def take(
+        self, room: int, lease: float, *, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
+        del room, but
         return await self.queue.claim([await self.claims.get()], lease)
 
     async def begin(self, name: str) -> None:

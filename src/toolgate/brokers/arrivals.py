@@ -8,7 +8,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -24,7 +24,7 @@ from toolgate.brokers.seal import Seal
 from toolgate.errors import StoreError
 from toolgate.executor.queued import Place, any_place
 from toolgate.queue.message import UnreadableError
-from toolgate.queue.queue import Item, Queue, Taken
+from toolgate.queue.queue import NOBODY, Item, Queue, Taken
 from toolgate.queue.shipping import Poison, Shipping
 from toolgate.settings.fleet import Fleet
 
@@ -109,12 +109,16 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 self._consumer = self._reader = None
             await asyncio.sleep(_AGAIN)
 
-    async def take(self, room: int, lease: float) -> Sequence[Taken]:
+    async def take(
+        self, room: int, lease: float, *, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
         """What was brought, if nobody has it. Nothing is claimed after a wait: a worker that is
         told to end meanwhile claims nothing.
         """
         if not room:
             return []
+        if but:
+            return await self._turns(room, lease, but)
         if not self._found:
             self._news.clear()
             with contextlib.suppress(TimeoutError):
@@ -142,7 +146,9 @@ class KafkaArrivals(ConsumerRebalanceListener):
             self._found.passed(batch)
         return taken
 
-    async def _turns(self, room: int, lease: float) -> Sequence[Taken]:
+    async def _turns(
+        self, room: int, lease: float, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
         """Where more waits than there is room for: now and then of each tenant in turn, whatever
         lies first. Its messages find it taken.
         """
@@ -150,7 +156,10 @@ class KafkaArrivals(ConsumerRebalanceListener):
         if now - self._turned_ns < _TURN_NS:
             return []
         self._turned_ns = now
-        return await self._queue.take_sent(room, lease)
+        if but and self._found.whole:
+            # What another system sent of the others has a row only then.
+            await self._ahead()
+        return await self._queue.take_sent(room, lease, but=but)
 
     async def on_partitions_revoked(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, revoked: Iterable[Any]

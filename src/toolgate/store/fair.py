@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolgate.queue.queue import NOBODY
 from toolgate.store.depth import held_by_tenant
 from toolgate.store.records import AWAY, OPEN_IN_ORDER, RUNS_IN_ORDER, WAITS, queue
 
@@ -48,6 +49,8 @@ _TENANTS = sa.text(
     SELECT tenant FROM found WHERE tenant IS NOT NULL LIMIT {_MOST_TENANTS}
     """  # noqa: S608  no value stands in it
 )
+# Some of those of whom something waits, in the same way.
+WAITERS = _TENANTS.text.replace(":after", "''")
 # Built once: to build one takes longer than to run it.
 _FIRST = (
     sa.select(queue.c.id, queue.c.order_key)
@@ -111,9 +114,12 @@ class Fair:
         now_ns: int,
         *,
         window: int = 0,
+        but: Collection[str] = NOBODY,
     ) -> Sequence[Next]:
-        """The rows to take, locked. `window`: so many of a tenant may be under way."""
-        tenants = self._tenants(connection)
+        """The rows to take, locked. `window`: so many of a tenant may be under way. `but`: of these
+        tenants none, who are fewer than are looked for at a time.
+        """
+        tenants = [tenant for tenant in self._tenants(connection) if tenant not in but]
         held: Mapping[str, int] = held_by_tenant(connection) if window and tenants else {}
 
         def first(tenant: str, share: int) -> Sequence[Next]:
