@@ -7,6 +7,9 @@ import msgspec
 
 from toolgate.queue.queue import Item, Stage
 
+# Of so many messages that cannot be read the contents are kept: anybody may be able to write them.
+MOST_WHOLE = 1_000
+
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     """A call on its way to the broker. Those of one `key` go one way."""
@@ -67,7 +70,9 @@ class Shipping(Protocol):
         ...
 
     async def bury(self, poison: Sequence[Poison]) -> None:
-        """Dead at once, each once however often it comes."""
+        """Dead at once, each once however often it comes. Where `MOST_WHOLE` are dead already, only
+        where it lies and why.
+        """
         ...
 
     async def untold(self, most: int, *, after: float) -> Sequence[Untold]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from toolgate import clock
 from toolgate.queue.queue import OPEN, Item, Kept, Stage
-from toolgate.queue.shipping import Parcel, Poison, Untold
+from toolgate.queue.shipping import MOST_WHOLE, Parcel, Poison, Untold
 from toolgate.testing.queue import MemoryQueue, Row, Turns, in_order, kept
 
 
@@ -102,7 +102,10 @@ class MemoryShipping:
     async def bury(self, poison: Sequence[Poison]) -> None:
         """As rows of no tenant and no tool."""
         now = clock.unix_ns()
-        for one in poison:
+        dead = sum(
+            row.stage is Stage.DEAD and not row.item.tenant for row in self._queue.rows.values()
+        )
+        for number, one in enumerate(poison, dead):
             item = Item(
                 call_id=one.place,
                 tenant="",
@@ -111,7 +114,7 @@ class MemoryShipping:
                 user="",
                 scope="",
                 order="",
-                message=one.content,
+                message=one.content if number < MOST_WHOLE else b"",
                 expires_ns=now,
             )
             if one.place not in self._queue.rows:
