@@ -25,12 +25,14 @@ class Local:
     async def take(
         self, room: int, lease: float, *, but: Collection[str] = NOBODY
     ) -> Sequence[Taken]:
-        """At once where there is something."""
+        """At once where there is something. Where some tenants are left out nothing is waited for:
+        a place for all may be free before.
+        """
         if not room:
             return []
         self._news.clear()
         found = await self._queue.take(room, lease, but=but)
-        if not found:
+        if not found and not but:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._every):
                     await self._news.wait()

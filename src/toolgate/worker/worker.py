@@ -43,7 +43,7 @@ _AGAIN = 1.0
 # One part in so many on top of all places is for tenants that run little here, and how often it is
 # looked for what they have.
 KEPT = 8
-_LOOK = 0.2
+_LOOK_NS = 200_000_000
 _FIRST_BACK = 0.5
 _LAST_BACK = 60.0
 _MS = 1_000_000
@@ -109,6 +109,8 @@ class Worker:
         self._deliver = deliver
         self._terms = terms
         self._kept = terms.concurrency // KEPT
+        # When it is looked for those of others the next time.
+        self._look_ns = 0
         self._expire = expire
         self._tell = tell
         # By what runs them: one call can be here twice, once its lease was lost.
@@ -195,17 +197,19 @@ class Worker:
             task = asyncio.create_task(self._attempt(taken), name=f"toolgate-{taken.call_id}")
             self._running[task] = taken
             task.add_done_callback(self._ended)
-        if not found and room <= 0:
+        # As it is now: a place may be free by the time that nothing was found.
+        if not found and len(self._running) >= self._terms.concurrency:
             self._freed.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK if self._kept else _AGAIN):
+                async with asyncio.timeout(_LOOK_NS / 1e9 if self._kept else _AGAIN):
                     await self._freed.wait()
 
     async def _found(self, room: int) -> Sequence[Taken]:
         """Where one tenant has all places, the others have a few more: its calls may take long."""
-        lease, more = self._terms.lease, room + self._kept
-        if room > 0 or more <= 0:
+        lease, more, now_ns = self._terms.lease, room + self._kept, clock.monotonic_ns()
+        if room > 0 or more <= 0 or now_ns < self._look_ns:
             return await self._arrivals.take(max(room, 0), lease)
+        self._look_ns = now_ns + _LOOK_NS
         little = max(self._kept // 2, 1)
         held = Counter(taken.tenant for taken in self._running.values())
         much = {tenant for tenant, many in held.items() if many >= little}
