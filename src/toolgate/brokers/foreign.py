@@ -22,6 +22,8 @@ from toolgate.spec.effect import CallerKind
 
 _ID = re.compile(r"[A-Za-z0-9_-]{8,100}")
 _MS = 1_000_000
+# So begin the ids of the house's own calls, also of those that no queue knows of.
+_OURS = "call_"
 _MOST_ORDER = 256
 _MOST_NAME = 256
 # To whoever sent it, it must not look as if it had run.
@@ -66,6 +68,10 @@ def adopted(value: bytes, headers: Headers, seal: Seal, *, expires: float) -> It
     """A call of another system as it is queued; what it cannot say about itself is left out."""
     request = signed(value, headers, seal)
     caller = request.caller
+    if request.id.startswith(_OURS):
+        raise UnreadableError(
+            f"its id begins with {_OURS}, as those of the house do; send it under an id of its own"
+        )
     if len(request.tool) > _MOST_NAME:
         raise UnreadableError(f"its tool has a name of more than {_MOST_NAME} characters")
     latest_ms = clock.unix_ns() // _MS + round(expires * 1_000)
