@@ -109,6 +109,22 @@ def test_settings_cannot_be_changed() -> None:
             "LINE 1: toolbox: default_idempotency_ttl is at least default_timeout, which is 60",
         ),
         (
+            "[queue]\nlease = 5\nexpires = 172800",
+            (
+                "LINE 3: queue.expires is 172800, but toolbox.default_idempotency_ttl is 86400: a "
+                "call that is brought twice by then would run twice; raise the latter, or lower "
+                "the former"
+            ),
+        ),
+        (
+            "[toolbox]\ndefault_idempotency_ttl = 60",
+            (
+                "LINE  queue.expires is 3600, but toolbox.default_idempotency_ttl is 60: a call "
+                "that is brought twice by then would run twice; raise the latter, or lower the "
+                "former"
+            ),
+        ),
+        (
             '[store]\nurl = "mysql://u@h/db"',
             "LINE 2: store.url: write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME",
         ),

@@ -310,10 +310,9 @@ async def _assembled(
         await queueing.work(
             settings,
             queued,
-            house.deliveries,
             watch.meter,
-            partial(house.finish, 0),
-            house.errands,
+            house,
+            partial(executor.close, 0.0),
             stack,
         )
     return house

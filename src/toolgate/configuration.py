@@ -247,6 +247,9 @@ def _suggest(shown: str, given: str, known: Mapping[str, Any]) -> str:
 def _invalid(error: Any, places: _Places) -> Problem:
     path = tuple(str(part) for part in error["loc"] if not isinstance(part, int))
     message = error["msg"].removeprefix("Value error, ")
+    if not path:
+        # What is wrong between two sections begins with the name of one of its keys.
+        return Problem(places(tuple(message.partition(" ")[0].split("."))), message)
     shown = ".".join(path)
     given = error["input"]
     # An address can hold a password, above all one that is written wrongly.

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolgate import upkeep
 from toolgate.errors import SettingsInvalid, StoreError
-from toolgate.executor.deliveries import Deliveries
 from toolgate.executor.queued import Answers, Place, Queued
 from toolgate.executor.trace.meter import Meter
 from toolgate.executor.trace.trace import Spans
 from toolgate.providers.queue import QueueProvider
 from toolgate.queue.crowd import Crowd
 from toolgate.queue.message import Letter, Result
-from toolgate.runtime import Rest
+from toolgate.runtime import Runtime
 from toolgate.settings.settings import Settings
 from toolgate.store.database import Database
 from toolgate.store.dead import TableDead
@@ -127,17 +126,17 @@ async def examined(settings: Settings) -> Sequence[str]:
 async def work(
     settings: Settings,
     own: Queueing,
-    deliveries: Deliveries,
     meter: Meter,
+    house: Runtime,
     cut: Cut,
-    errands: list[Rest],
     stack: AsyncExitStack,
 ) -> None:
     """Send what is queued, and run it where the settings say so, until the house closes.
 
-    `cut`: end what runs. `errands`: told when nothing is to be taken any more.
+    `cut`: end what runs, whoever began it.
     """
-    carrier, fleet = own.carrier, settings.queue
+    carrier, fleet, deliveries = own.carrier, settings.queue, house.deliveries
+    house.partings.append(own.answers.part)
     if carrier is not None:
         await carrier.open(listens=fleet.work != "always")
     if fleet.work == "never" or (fleet.work == "auto" and carrier is not None):
@@ -172,11 +171,15 @@ async def work(
         else:
             carrier.rest()
 
-    errands.append(rest)
+    house.errands.append(rest)
 
     async def drain() -> None:
-        own.left.append(await worker.drain(fleet.drain, cut))
+        # Once: who asks for it again has had its time.
+        if not own.left:
+            own.left.append(0)
+            own.left[0] = await worker.drain(fleet.drain, cut)
 
+    house.partings.append(drain)
     stack.push_async_callback(drain)
     if carrier is not None:
         # First of all: others get what nobody here has claimed.

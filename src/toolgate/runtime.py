@@ -2,7 +2,7 @@
 
 import contextlib
 import copy
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol, Unpack
 
@@ -145,6 +145,8 @@ class Runtime(Offices):
         )
         # What is begun here although nobody asks for it now: each is told when that has to stop.
         self.errands: list[Rest] = [self.recovery.rest]
+        # What has time of its own when the calls of others are cut off, and comes to its end first.
+        self.partings: list[Callable[[], Awaitable[object]]] = []
 
     def add(self, *functions: Callable[..., Any], **fields: Any) -> tuple[ToolSpec, ...]:
         """Register Python functions as tools; fields given here win over their decorators."""
@@ -376,6 +378,8 @@ class Runtime(Offices):
 
     async def finish(self, patience: float) -> None:
         """No new calls. Those that run get so many seconds; how they ended is on record."""
+        for part in self.partings:
+            await part()
         await self._executor.close(patience)
 
     def toolbox(self, caller: Caller, turn: Turn | None = None) -> Toolbox:

@@ -81,7 +81,7 @@ class Away(MemoryQueue):
 
 
 def _name(offset: int) -> str:
-    return f"call_{offset:08}"
+    return f"sent_{offset:08}"
 
 
 def _record(offset: int) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.queue.stand import KINDS, LONG, OVER, Stand, ended, item, names, stood
 from toolgate.queue.queue import Stage
-from toolgate.queue.shipping import Poison
+from toolgate.queue.shipping import MOST_WHOLE, Poison
 
 pytestmark = pytest.mark.req("P6")
 
@@ -92,6 +92,31 @@ async def test_what_is_no_call_is_dead_once_and_cannot_be_tried_again(stand: Sta
 
 def poison(place: str) -> Poison:
     return Poison(place=place, content=b"{no json", why="it cannot be read")
+
+
+async def contents(stand: Stand, many: int) -> int:
+    """Of so many messages that nobody could read, how many are kept with what they held."""
+    await stand.shipping.bury([poison(f"requests/0/{number}") for number in range(many - 5)])
+    await stand.shipping.bury([poison(f"requests/1/{number}") for number in range(5)])
+    assert (await stand.queue.depth()).dead == many
+    return sum(bool(one.message) for one in await stand.shipping.untold(2 * many, after=0))
+
+
+async def test_who_floods_the_queue_with_garbage_does_not_fill_the_store(stand: Stand) -> None:
+    assert await contents(stand, MOST_WHOLE + 9) == MOST_WHOLE
+    # Whoever looks after them has room for the next ones.
+    assert await stand.dead.discard_unreadable(who="ann", why="garbage") == MOST_WHOLE + 9
+    await stand.shipping.bury([poison("requests/2/0")])
+    last = {one.call_id: one.message for one in await stand.shipping.untold(9_999, after=0)}
+    assert last["requests/2/0"] == b"{no json"
+
+
+async def test_without_the_bound_all_of_it_would_be_kept(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("toolgate.store.shipping", "toolgate.testing.shipping"):
+        monkeypatch.setattr(f"{module}.MOST_WHOLE", 10 * MOST_WHOLE)
+    assert await contents(stand, MOST_WHOLE + 9) == MOST_WHOLE + 9
 
 
 async def test_what_is_discarded_is_dead_no_more_and_comes_back_by_nothing(stand: Stand) -> None:

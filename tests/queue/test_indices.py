@@ -119,6 +119,7 @@ async def test_nothing_that_is_asked_all_the_time_looks_at_what_is_over(yard: Ya
     with heard() as asked:
         assert len(await shipping.send(2, window=3, again=LONG)) == 2
         assert len(await queue.take(2, LONG)) == 2
+        assert list(await queue.take(2, LONG, but={"t1"})) == []
         held = await queue.claim([f"a{number}" for number in range(4)], LONG)
         assert await queue.end(ended(held[0], why="broken"))
         await queue.renew([held[1]], LONG)

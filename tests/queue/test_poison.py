@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -167,7 +167,7 @@ async def test_what_was_claimed_runs_though_the_rest_of_its_batch_fails(
     known = TableShipping.known
     failed: list[int] = []
 
-    async def away(self: TableShipping, call_ids: Collection[str]) -> Collection[str]:
+    async def away(self: TableShipping, call_ids: Collection[str]) -> Mapping[str, str]:
         if len(failed) < 3:
             failed.append(1)
             raise RuntimeError("not today")

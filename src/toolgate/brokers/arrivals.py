@@ -8,7 +8,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -18,14 +18,14 @@ from aiokafka.errors import KafkaError
 from toolgate import clock
 from toolgate.brokers.backlog import Backlog, Noted
 from toolgate.brokers.cluster import started
-from toolgate.brokers.foreign import adopted, call_id
+from toolgate.brokers.foreign import TAKEN, adopted, call_id, signed
 from toolgate.brokers.reader import Reader, Unread
 from toolgate.brokers.seal import Seal
 from toolgate.crash import crash_here
 from toolgate.errors import StoreError
 from toolgate.executor.queued import Place, any_place
 from toolgate.queue.message import UnreadableError
-from toolgate.queue.queue import Item, Queue, Taken
+from toolgate.queue.queue import NOBODY, Item, Queue, Taken
 from toolgate.queue.shipping import Poison, Shipping
 from toolgate.settings.fleet import Fleet
 
@@ -110,12 +110,16 @@ class KafkaArrivals(ConsumerRebalanceListener):
                 self._consumer = self._reader = None
             await asyncio.sleep(_AGAIN)
 
-    async def take(self, room: int, lease: float) -> Sequence[Taken]:
+    async def take(
+        self, room: int, lease: float, *, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
         """What was brought, if nobody has it. Nothing is claimed after a wait: a worker that is
         told to end meanwhile claims nothing.
         """
         if not room:
             return []
+        if but:
+            return await self._turns(room, lease, but)
         if not self._found:
             self._news.clear()
             with contextlib.suppress(TimeoutError):
@@ -143,7 +147,9 @@ class KafkaArrivals(ConsumerRebalanceListener):
             self._found.passed(batch)
         return taken
 
-    async def _turns(self, room: int, lease: float) -> Sequence[Taken]:
+    async def _turns(
+        self, room: int, lease: float, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
         """Where more waits than there is room for: now and then of each tenant in turn, whatever
         lies first. Its messages find it taken.
         """
@@ -151,7 +157,10 @@ class KafkaArrivals(ConsumerRebalanceListener):
         if now - self._turned_ns < _TURN_NS:
             return []
         self._turned_ns = now
-        return await self._queue.take_sent(room, lease)
+        if but and self._found.whole:
+            # What another system sent of the others has a row only then.
+            await self._ahead()
+        return await self._queue.take_sent(room, lease, but=but)
 
     async def on_partitions_revoked(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, revoked: Iterable[Any]
@@ -246,6 +255,8 @@ class KafkaArrivals(ConsumerRebalanceListener):
             except Exception as error:  # noqa: BLE001  one message's trouble is not that of the others
                 poison.append(_poison(one, error))
         taken += await self._queue.claim(list(brought), lease)
+        for one in taken:
+            poison += self._strayed(brought[one.call_id], one.tenant)
         had = {one.call_id for one in taken}
         left = {
             name: found
@@ -279,6 +290,7 @@ class KafkaArrivals(ConsumerRebalanceListener):
         found: dict[str, tuple[Any, Item]] = {}
         for name, messages in left.items():
             if name in known:
+                poison += self._strayed(messages, known[name])
                 continue
             for one in messages:
                 try:
@@ -288,8 +300,20 @@ class KafkaArrivals(ConsumerRebalanceListener):
                     item = adopted(one.value, one.headers, self._seal, expires=self._fleet.expires)
                 except Exception as error:  # noqa: BLE001  as above
                     poison.append(_poison(one, error))
-                else:
-                    found.setdefault(name, (one, item))
+                    continue
+                if found.setdefault(name, (one, item))[1].tenant != item.tenant:
+                    poison.append(_poison(one, UnreadableError(TAKEN)))
+        return found
+
+    def _strayed(self, messages: Sequence[Any], tenant: str) -> list[Poison]:
+        """Those signed for another tenant than the one whose call has their id: who sent them is
+        told. What nobody signed is no call, and our own messages are that tenant's.
+        """
+        found: list[Poison] = []
+        for one in messages:
+            with contextlib.suppress(Exception):
+                if signed(one.value, one.headers, self._seal).caller.tenant != tenant:
+                    found.append(_poison(one, UnreadableError(TAKEN)))
         return found
 
     async def _adopted(
@@ -301,6 +325,8 @@ class KafkaArrivals(ConsumerRebalanceListener):
         items = [item for _, item in found.values()]
         try:
             await self._shipping.adopt(items)
+            # Another worker may have been given the same id for another tenant meanwhile.
+            there = await self._shipping.known([item.call_id for item in items])
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001  as above
@@ -310,7 +336,13 @@ class KafkaArrivals(ConsumerRebalanceListener):
             poison += [_poison(one, error) for one, _ in found.values()]
             return []
         crash_here("CP22")
-        return items
+        own: list[Item] = []
+        for one, item in found.values():
+            if there.get(item.call_id) == item.tenant:
+                own.append(item)
+            else:
+                poison.append(_poison(one, UnreadableError(TAKEN)))
+        return own
 
     async def _commit(self, places: Iterable[Any]) -> None:
         self._committed_ns = clock.monotonic_ns()

@@ -7,15 +7,27 @@ import msgspec
 from toolgate import clock
 from toolgate.brokers.seal import Headers, Seal, UnsignedError
 from toolgate.errors import InvalidRequest
+from toolgate.executor.recording.claim import check_key
 from toolgate.ledger.history import owner_of
-from toolgate.queue.message import MOST_BYTES, UnreadableError, carried, read_request, written
+from toolgate.queue.message import (
+    MOST_BYTES,
+    Request,
+    UnreadableError,
+    carried,
+    read_request,
+    written,
+)
 from toolgate.queue.queue import Item
 from toolgate.spec.effect import CallerKind
 
 _ID = re.compile(r"[A-Za-z0-9_-]{8,100}")
 _MS = 1_000_000
+# So begin the ids of the house's own calls, also of those that no queue knows of.
+_OURS = "call_"
 _MOST_ORDER = 256
 _MOST_NAME = 256
+# To whoever sent it, it must not look as if it had run.
+TAKEN = "its id is that of a call of another tenant; send it under an id of its own"
 
 
 class _Named(msgspec.Struct):
@@ -40,16 +52,26 @@ def call_id(value: bytes | None) -> str:
     return found
 
 
-def adopted(value: bytes, headers: Headers, seal: Seal, *, expires: float) -> Item:
-    """A call of another system as it is queued; what it cannot say about itself is left out."""
+def signed(value: bytes, headers: Headers, seal: Seal) -> Request:
+    """What a system says that may say it; `UnreadableError` where nobody does who may."""
     try:
         signer = seal.signer(headers, value)
     except UnsignedError as error:
         raise UnreadableError(str(error)) from None
     request = read_request(value)
-    caller = request.caller
-    if not signer.speaks_for(caller.tenant):
+    if not signer.speaks_for(request.caller.tenant):
         raise UnreadableError("its producer does not speak for its tenant")
+    return request
+
+
+def adopted(value: bytes, headers: Headers, seal: Seal, *, expires: float) -> Item:
+    """A call of another system as it is queued; what it cannot say about itself is left out."""
+    request = signed(value, headers, seal)
+    caller = request.caller
+    if request.id.startswith(_OURS):
+        raise UnreadableError(
+            f"its id begins with {_OURS}, as those of the house do; send it under an id of its own"
+        )
     if len(request.tool) > _MOST_NAME:
         raise UnreadableError(f"its tool has a name of more than {_MOST_NAME} characters")
     latest_ms = clock.unix_ns() // _MS + round(expires * 1_000)
@@ -68,6 +90,8 @@ def adopted(value: bytes, headers: Headers, seal: Seal, *, expires: float) -> It
         trace=carried(request.trace or _trace(headers)),
     )
     try:
+        if request.key:
+            check_key(request.key)
         message = written(ours)
     except InvalidRequest as error:
         raise UnreadableError(str(error)) from None

@@ -51,6 +51,14 @@ class Answers:
             if not runs(call_id):
                 waiting.cancel()
 
+    async def part(self) -> None:
+        """Nobody is waited for any more: who waits is told that it is queued, and has gone."""
+        self.rest(lambda _call_id: False)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_AGAIN):
+                while self._waiting:  # noqa: ASYNC110  they tell nobody
+                    await asyncio.sleep(0)
+
     def give(self, call_id: str, output: Output) -> bool:
         """It has ended so; whether anybody here waits for it."""
         waiting = self._waiting.get(call_id)

@@ -6,6 +6,8 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+NOBODY: frozenset[str] = frozenset()
+
 
 class Stage(StrEnum):
     """How far a queued call has come."""
@@ -132,16 +134,25 @@ class Queue(Protocol):
         """Keep it until it has ended. It returns when nothing can lose it."""
         ...
 
-    async def take(self, most: int, lease: float) -> Sequence[Taken]:
-        """Own some that wait: of each tenant in turn, and of one order only the first."""
+    async def take(
+        self, most: int, lease: float, *, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
+        """Own some that wait: of each tenant in turn, and of one order only the first.
+
+        `but`: of these tenants none.
+        """
         ...
 
     async def claim(self, call_ids: Sequence[str], lease: float) -> Sequence[Taken]:
         """Own those of them that nobody has: what a broker brought."""
         ...
 
-    async def take_sent(self, most: int, lease: float) -> Sequence[Taken]:
-        """Own some that a broker has, as `take` does; none where they are all of one tenant."""
+    async def take_sent(
+        self, most: int, lease: float, *, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
+        """Own some that a broker has, as `take` does; without `but` none where they are all of one
+        tenant.
+        """
         ...
 
     async def renew(self, taken: Collection[Taken], lease: float) -> None:

@@ -1,11 +1,14 @@
 """The port to queued calls for whoever carries them: what is sent, what arrived, what is told."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from toolgate.queue.queue import Item, Stage
+
+# Of so many messages that cannot be read the contents are kept: anybody may be able to write them.
+MOST_WHOLE = 1_000
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,8 +61,8 @@ class Shipping(Protocol):
         """The broker did not take them."""
         ...
 
-    async def known(self, call_ids: Collection[str]) -> Collection[str]:
-        """Those of them that are in the queue, in whichever stage."""
+    async def known(self, call_ids: Collection[str]) -> Mapping[str, str]:
+        """Those of them that are in the queue, in whichever stage, and whose they are."""
         ...
 
     async def adopt(self, items: Sequence[Item]) -> None:
@@ -67,7 +70,9 @@ class Shipping(Protocol):
         ...
 
     async def bury(self, poison: Sequence[Poison]) -> None:
-        """Dead at once, each once however often it comes."""
+        """Dead at once, each once however often it comes. Where `MOST_WHOLE` are dead already, only
+        where it lies and why.
+        """
         ...
 
     async def untold(self, most: int, *, after: float) -> Sequence[Untold]:

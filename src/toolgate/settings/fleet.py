@@ -96,7 +96,13 @@ class Fleet(Part):
         ),
     )
     concurrency: int = Field(
-        default=32, ge=1, le=10_000, description="Queued calls that one worker runs at a time."
+        default=32,
+        ge=1,
+        le=10_000,
+        description=(
+            "Queued calls that one worker runs at a time; an eighth more is kept for tenants that "
+            "run little there."
+        ),
     )
     attempts: int = Field(
         default=5, ge=1, le=1_000, description="So often a call is taken; then it is dead."

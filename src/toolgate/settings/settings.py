@@ -222,7 +222,8 @@ class Settings(Part):
         if ttl < self.queue.expires:
             raise ValueError(
                 f"queue.expires is {self.queue.expires:g}, but toolbox.default_idempotency_ttl "
-                f"is {ttl:g}: a call that is brought twice by then would run twice"
+                f"is {ttl:g}: a call that is brought twice by then would run twice; raise the "
+                "latter, or lower the former"
             )
         return self
 

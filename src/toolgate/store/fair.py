@@ -6,6 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolgate.queue.queue import NOBODY
 from toolgate.store.backlog import LONG, Backlog, Next
 from toolgate.store.depth import held_by_tenant
 from toolgate.store.first import FIRST, FIRST_SENT
@@ -16,22 +17,27 @@ _MOST_TENANTS = 32
 # Locks by an order's name are of this kind, and of no other.
 _ORDERS = 704_651
 # One look into the index a tenant, however many rows each of them has.
-_TENANTS = sa.text(
-    f"""
+_FOUND = f"""
     WITH RECURSIVE found(tenant) AS (
-        SELECT (SELECT min(tenant_id) FROM queue WHERE {WAITS} AND tenant_id > :after)
+        SELECT (SELECT min(tenant_id) FROM queue WHERE {WAITS} AND tenant_id > {{after}})
         UNION ALL
         SELECT (SELECT min(tenant_id) FROM queue WHERE {WAITS} AND tenant_id > found.tenant)
         FROM found WHERE found.tenant IS NOT NULL
     )
+    """  # noqa: S608  no value stands in it
+_SOME = f"FROM found WHERE tenant IS NOT NULL LIMIT {_MOST_TENANTS}"
+_TENANTS = sa.text(
+    f"""{_FOUND.format(after=":after")}
     SELECT tenant, (
         SELECT count(*) FROM (
             SELECT id FROM queue WHERE {WAITS} AND tenant_id BETWEEN found.tenant AND found.tenant
             ORDER BY tenant_id, id LIMIT {LONG}
         ) AS counted
-    ) AS many FROM found WHERE tenant IS NOT NULL LIMIT {_MOST_TENANTS}
-    """  # noqa: S608  no value stands in it
+    ) AS many {_SOME}
+    """  # noqa: S608  nor here
 )
+# Some of those of whom something waits.
+WAITERS = _FOUND.format(after="''") + f"SELECT tenant {_SOME}"
 # What a broker has is bounded, and found by the index of what is away.
 SENDERS = f"SELECT DISTINCT tenant_id FROM queue WHERE {AWAY} AND state = 'sent'"  # noqa: S608  nor here
 _number = sa.func.hashtext(queue.c.order_key)
@@ -63,12 +69,15 @@ class Fair:
         now_ns: int,
         *,
         window: int = 0,
+        but: Collection[str] = NOBODY,
     ) -> Sequence[Next]:
         """The rows to take, locked; on PostgreSQL, what another node is taking is left to it.
 
-        `window`: so many of a tenant may be under way.
+        `window`: so many of a tenant may be under way. `but`: of these tenants none, who are fewer
+        than are looked for at a time.
         """
-        tenants = self._tenants(connection)
+        waiting = self._tenants(connection)
+        tenants = {tenant: many for tenant, many in waiting.items() if tenant not in but}
         held: Mapping[str, int] = held_by_tenant(connection) if window and tenants else {}
 
         def first(tenant: str, share: int) -> Sequence[Next]:

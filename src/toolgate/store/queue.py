@@ -6,10 +6,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolgate.queue.queue import Depth, Ended, Item, Kept, Stage, Taken
+from toolgate.queue.queue import NOBODY, Depth, Ended, Item, Kept, Stage, Taken
 from toolgate.store.database import HOUSE, Database
 from toolgate.store.depth import depth, open_by_tenant
-from toolgate.store.fair import SENDERS, Fair, free, wait
+from toolgate.store.fair import SENDERS, WAITERS, Fair, free, wait
 from toolgate.store.first import is_first
 from toolgate.store.gather import Gather
 from toolgate.store.hold import Hold
@@ -75,10 +75,12 @@ class TableQueue:
         self._hold.check()
         await self._puts.do(item)
 
-    async def take(self, most: int, lease: float) -> Sequence[Taken]:
+    async def take(
+        self, most: int, lease: float, *, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
         """Under the next fence."""
         self._old.soon()
-        if self._hold.why or not await self._database.ask(_ANY_WAITS, tenant=HOUSE):
+        if self._hold.why or not await self._any_waits(but):
             return []
 
         def work(connection: Connection) -> list[Taken]:
@@ -86,7 +88,7 @@ class TableQueue:
                 # The writer sees first that a file is another.
                 return []
             now = now_ns(connection)
-            found = free(connection, self._fair.pick(connection, most, now))
+            found = free(connection, self._fair.pick(connection, most, now, but=but))
             return _taken(connection, _TAKE, {"these": found}, lease) if found else []
 
         return await self._database.write(work, tenant=HOUSE)
@@ -102,14 +104,17 @@ class TableQueue:
             return []
         return await self._database.write(work, tenant=HOUSE)
 
-    async def take_sent(self, most: int, lease: float) -> Sequence[Taken]:
+    async def take_sent(
+        self, most: int, lease: float, *, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
         """Nothing is locked where there is nobody to take turns with."""
-        tenants = await self._database.ask(SENDERS, tenant=HOUSE)
-        if len(tenants) < 2:
+        senders = await self._database.ask(SENDERS, tenant=HOUSE)
+        tenants = {tenant for (tenant,) in senders if tenant not in but}
+        if len(tenants) < (1 if but else 2):
             return []
 
         def work(connection: Connection) -> list[Taken]:
-            found = self._fair.sent(connection, most, {tenant for (tenant,) in tenants})
+            found = self._fair.sent(connection, most, tenants)
             these = free(connection, found)
             return _taken(connection, _TAKE, {"these": these}, lease) if these else []
 
@@ -199,6 +204,12 @@ class TableQueue:
     async def depth(self) -> Depth:
         """Each counted up to a bound."""
         return await self._database.read(depth, tenant=HOUSE)
+
+    async def _any_waits(self, but: Collection[str]) -> bool:
+        if not but:
+            return bool(await self._database.ask(_ANY_WAITS, tenant=HOUSE))
+        found = await self._database.ask(WAITERS, tenant=HOUSE)
+        return any(tenant not in but for (tenant,) in found)
 
     async def _put(self, items: list[Item]) -> Sequence[None]:
         def work(connection: Connection) -> None:

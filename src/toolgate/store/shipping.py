@@ -1,19 +1,19 @@
 """Queued calls in a table, as far as a broker carries them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolgate.queue.queue import Item, Stage
-from toolgate.queue.shipping import Parcel, Poison, Untold
+from toolgate.queue.shipping import MOST_WHOLE, Parcel, Poison, Untold
 from toolgate.store.database import HOUSE, Database, Statements
 from toolgate.store.fair import Fair
 from toolgate.store.hold import Hold
 from toolgate.store.moment import now_ns
 from toolgate.store.queue import waiting_row
-from toolgate.store.records import UNTOLD, WAITS, queue
+from toolgate.store.records import DEAD, UNTOLD, WAITS, queue
 from toolgate.store.text import storable
 from toolgate.store.upsert import upsert
 from toolgate.store.whose import gate
@@ -47,6 +47,7 @@ _SEND = (
 _MOST_KEPT = 10_000
 _MOST_WHY = 500
 _KEY = ("call_id",)
+_unreadable = sa.select(queue.c.id).where(sa.text(DEAD), queue.c.tenant_id == "")
 
 
 class TableShipping:
@@ -98,12 +99,15 @@ class TableShipping:
             tenant=HOUSE,
         )
 
-    async def known(self, call_ids: Collection[str]) -> Collection[str]:
+    async def known(self, call_ids: Collection[str]) -> Mapping[str, str]:
         """Of whichever tenant."""
-        question = sa.select(queue.c.call_id).where(queue.c.call_id.in_(list(call_ids)))
-        return await self._database.read(
-            lambda connection: set(connection.execute(question).scalars()), tenant=HOUSE
+        question = sa.select(queue.c.call_id, queue.c.tenant_id).where(
+            queue.c.call_id.in_(list(call_ids))
         )
+        rows = await self._database.read(
+            lambda connection: connection.execute(question).all(), tenant=HOUSE
+        )
+        return {row.call_id: row.tenant_id for row in rows}
 
     async def adopt(self, items: Sequence[Item]) -> None:
         """One insert; what conflicts stays."""
@@ -119,6 +123,8 @@ class TableShipping:
 
         def work(connection: Connection) -> None:
             now = now_ns(connection)
+            some = _unreadable.limit(MOST_WHOLE).subquery()
+            there = connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one()
             rows = [
                 {
                     "call_id": storable(one.place),
@@ -129,14 +135,14 @@ class TableShipping:
                     "scope": "",
                     "order_key": "",
                     "state": "dead",
-                    "message": one.content[:_MOST_KEPT],
+                    "message": one.content[:_MOST_KEPT] if number < MOST_WHOLE else b"",
                     "queued_ns": now,
                     "expires_ns": now,
                     "ended_ns": now,
                     "output": b"",
                     "why": storable(one.why[:_MOST_WHY]),
                 }
-                for one in poison
+                for number, one in enumerate(poison, there)
             ]
             upsert(connection, queue, rows, by=_KEY)
 

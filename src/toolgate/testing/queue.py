@@ -7,7 +7,7 @@ import msgspec
 
 from toolgate import clock
 from toolgate.errors import StoreError
-from toolgate.queue.queue import OPEN, Depth, Ended, Item, Kept, Stage, Taken
+from toolgate.queue.queue import NOBODY, OPEN, Depth, Ended, Item, Kept, Stage, Taken
 
 _HELD = frozenset({Stage.SENT, Stage.TAKEN})
 
@@ -36,9 +36,17 @@ class Turns:
     def __init__(self) -> None:
         self._after = ""
 
-    def pick(self, rows: Mapping[str, Row], most: int, now: int, *, window: int = 0) -> list[Row]:
+    def pick(
+        self,
+        rows: Mapping[str, Row],
+        most: int,
+        now: int,
+        *,
+        window: int = 0,
+        but: Collection[str] = NOBODY,
+    ) -> list[Row]:
         """Of each tenant in turn, and of one order only the first."""
-        tenants = self._tenants(rows, Stage.WAITING)
+        tenants = [one for one in self._tenants(rows, Stage.WAITING) if one not in but]
         held = Counter(row.item.tenant for row in rows.values() if row.stage in _HELD)
         found: list[Row] = []
         for position, tenant in enumerate(tenants):
@@ -53,11 +61,11 @@ class Turns:
             self._after = tenant
         return found
 
-    def sent(self, rows: Mapping[str, Row], most: int) -> list[Row]:
+    def sent(self, rows: Mapping[str, Row], most: int, but: Collection[str] = NOBODY) -> list[Row]:
         """The same of what a broker has, where that is of several tenants."""
-        tenants = self._tenants(rows, Stage.SENT)
+        tenants = [one for one in self._tenants(rows, Stage.SENT) if one not in but]
         found: list[Row] = []
-        for position, tenant in enumerate(tenants if len(tenants) > 1 else ()):
+        for position, tenant in enumerate(tenants if but or len(tenants) > 1 else ()):
             if len(found) >= most:
                 break
             share = -(-(most - len(found)) // (len(tenants) - position))
@@ -100,10 +108,13 @@ class MemoryQueue:
         self.rows[item.call_id] = row
         return row
 
-    async def take(self, most: int, lease: float) -> Sequence[Taken]:
+    async def take(
+        self, most: int, lease: float, *, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
         """Under the next fence."""
         now = clock.unix_ns()
-        return [_take(row, now, lease) for row in in_order(self._turns.pick(self.rows, most, now))]
+        found = self._turns.pick(self.rows, most, now, but=but)
+        return [_take(row, now, lease) for row in in_order(found)]
 
     async def claim(self, call_ids: Sequence[str], lease: float) -> Sequence[Taken]:
         """What nobody has, or had for longer than its lease."""
@@ -116,10 +127,12 @@ class MemoryQueue:
         first = [row for row in free if is_first(row, self.rows.values())]
         return [_take(row, now, lease) for row in in_order(first)]
 
-    async def take_sent(self, most: int, lease: float) -> Sequence[Taken]:
+    async def take_sent(
+        self, most: int, lease: float, *, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
         """Of each tenant in turn."""
         now = clock.unix_ns()
-        return [_take(row, now, lease) for row in in_order(self._turns.sent(self.rows, most))]
+        return [_take(row, now, lease) for row in in_order(self._turns.sent(self.rows, most, but))]
 
     async def renew(self, taken: Collection[Taken], lease: float) -> None:
         """Whoever lost one meanwhile finds out at its end."""

@@ -1,10 +1,10 @@
 """The other sides of queued calls in memory: those that are dead, and those that a broker has."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from toolgate import clock
 from toolgate.queue.queue import OPEN, Item, Kept, Stage
-from toolgate.queue.shipping import Parcel, Poison, Untold
+from toolgate.queue.shipping import MOST_WHOLE, Parcel, Poison, Untold
 from toolgate.testing.queue import MemoryQueue, Row, Turns, in_order, kept
 
 
@@ -89,9 +89,9 @@ class MemoryShipping:
             if row.stage is Stage.SENT:
                 row.stage, row.due_ns = Stage.WAITING, 0
 
-    async def known(self, call_ids: Collection[str]) -> Collection[str]:
+    async def known(self, call_ids: Collection[str]) -> Mapping[str, str]:
         """Of whichever tenant."""
-        return {row.item.call_id for row in self._named(call_ids)}
+        return {row.item.call_id: row.item.tenant for row in self._named(call_ids)}
 
     async def adopt(self, items: Sequence[Item]) -> None:
         """One that is there already stays as it is."""
@@ -102,7 +102,10 @@ class MemoryShipping:
     async def bury(self, poison: Sequence[Poison]) -> None:
         """As rows of no tenant and no tool."""
         now = clock.unix_ns()
-        for one in poison:
+        dead = sum(
+            row.stage is Stage.DEAD and not row.item.tenant for row in self._queue.rows.values()
+        )
+        for number, one in enumerate(poison, dead):
             item = Item(
                 call_id=one.place,
                 tenant="",
@@ -111,7 +114,7 @@ class MemoryShipping:
                 user="",
                 scope="",
                 order="",
-                message=one.content,
+                message=one.content if number < MOST_WHOLE else b"",
                 expires_ns=now,
             )
             if one.place not in self._queue.rows:

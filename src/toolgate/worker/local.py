@@ -2,9 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from toolgate.queue.queue import Queue, Taken
+from toolgate.queue.queue import NOBODY, Queue, Taken
 
 # How soon a call is seen that another process queued.
 _LOOK = 0.1
@@ -22,13 +22,17 @@ class Local:
         """Something was queued here, or has ended that others waited behind."""
         self._news.set()
 
-    async def take(self, room: int, lease: float) -> Sequence[Taken]:
-        """At once where there is something."""
+    async def take(
+        self, room: int, lease: float, *, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
+        """At once where there is something. Where some tenants are left out nothing is waited for:
+        a place for all may be free before.
+        """
         if not room:
             return []
         self._news.clear()
-        found = await self._queue.take(room, lease)
-        if not found:
+        found = await self._queue.take(room, lease, but=but)
+        if not found and not but:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._every):
                     await self._news.wait()

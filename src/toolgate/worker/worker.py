@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Protocol
 
 import msgspec
@@ -34,11 +35,15 @@ from toolgate.queue.message import (
     output_text,
     read_request,
 )
-from toolgate.queue.queue import Ended, Queue, Taken
+from toolgate.queue.queue import NOBODY, Ended, Queue, Taken
 
 _log = logging.getLogger("toolgate.worker")
 # A store that is away is asked again after so long.
 _AGAIN = 1.0
+# One part in so many on top of all places is for tenants that run little here, and how often it is
+# looked for what they have.
+KEPT = 8
+_LOOK_NS = 200_000_000
 _FIRST_BACK = 0.5
 _LAST_BACK = 60.0
 _MS = 1_000_000
@@ -67,8 +72,11 @@ Tell = Callable[[Result, Letter | None], Awaitable[None]]
 class Arrivals(Protocol):
     """Where taken calls come from."""
 
-    async def take(self, room: int, lease: float) -> Sequence[Taken]:
-        """At most so many, as soon as there are any; none after a moment without.
+    async def take(
+        self, room: int, lease: float, *, but: Collection[str] = NOBODY
+    ) -> Sequence[Taken]:
+        """At most so many, as soon as there are any; none after a moment without. `but`: of these
+        tenants none.
 
         It is also asked with no room: whoever brings them must know that somebody is there.
         """
@@ -100,6 +108,9 @@ class Worker:
         self._arrivals = arrivals
         self._deliver = deliver
         self._terms = terms
+        self._kept = terms.concurrency // KEPT
+        # When it is looked for those of others the next time.
+        self._look_ns = 0
         self._expire = expire
         self._tell = tell
         # By what runs them: one call can be here twice, once its lease was lost.
@@ -172,7 +183,7 @@ class Worker:
     async def _round(self) -> None:
         room = self._terms.concurrency - len(self._running)
         try:
-            found = await self._arrivals.take(max(room, 0), self._terms.lease)
+            found = await self._found(room)
         except ToolgateError as error:
             _log.warning("nothing is taken: %s", error)
             await asyncio.sleep(_AGAIN)
@@ -186,11 +197,23 @@ class Worker:
             task = asyncio.create_task(self._attempt(taken), name=f"toolgate-{taken.call_id}")
             self._running[task] = taken
             task.add_done_callback(self._ended)
-        if not found and room <= 0:
+        # As it is now: a place may be free by the time that nothing was found.
+        if not found and len(self._running) >= self._terms.concurrency:
             self._freed.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_AGAIN):
+                async with asyncio.timeout(_LOOK_NS / 1e9 if self._kept else _AGAIN):
                     await self._freed.wait()
+
+    async def _found(self, room: int) -> Sequence[Taken]:
+        """Where one tenant has all places, the others have a few more: its calls may take long."""
+        lease, more, now_ns = self._terms.lease, room + self._kept, clock.monotonic_ns()
+        if room > 0 or more <= 0 or now_ns < self._look_ns:
+            return await self._arrivals.take(max(room, 0), lease)
+        self._look_ns = now_ns + _LOOK_NS
+        little = max(self._kept // 2, 1)
+        held = Counter(taken.tenant for taken in self._running.values())
+        much = {tenant for tenant, many in held.items() if many >= little}
+        return await self._arrivals.take(min(more, little), lease, but=much)
 
     async def _attempt(self, taken: Taken) -> None:
         try:
