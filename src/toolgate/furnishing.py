@@ -82,6 +82,12 @@ def programs_among(specs: Iterable[ToolSpec]) -> list[str]:
     return sorted(name for name, row in ours if row in rows and rows[row].runs_programs)
 
 
+def extras_for(names: Iterable[str]) -> list[str]:
+    """What these built-in tools need installed."""
+    rows = table()
+    return sorted({rows[name].extra for name in names if name in rows} - {""})
+
+
 def keep_appointments(
     provider: BuiltinProvider, hold: Hold, errands: list[Rest], stack: AsyncExitStack
 ) -> None:

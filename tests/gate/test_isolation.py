@@ -9,7 +9,8 @@ import pytest
 
 from tests.gate.door import Answer, Door
 from tests.gate.neighbours import two_tenants
-from toolgate import Caller, Toolgate, call
+from toolgate import Caller, Toolgate
+from toolgate import caller as callers
 from toolgate.errors import InvalidRequest, ToolNotFound
 from toolgate.server.admin import keys as admin_keys
 from toolgate.server.admin.desk import Desk
@@ -191,7 +192,7 @@ async def test_61_a_look_alike_that_could_be_made_would_slip_past_what_was_said_
     def anything(_kind: str, given: str) -> str:
         return given
 
-    for user in (tenancy, rules, relating, call):
+    for user in (tenancy, rules, relating, callers):
         monkeypatch.setattr(user, "plain", anything)
     for tenant in ("acme", name):
         await gate.tenancy.set_agent(tenant, "billing")

@@ -32,6 +32,7 @@ TOOL = """\
     config: {{topic: "{topic}", producer: crm}}
     effect: irreversible
     timeout: 20
+    execution: inline
     input_schema: {{type: object, properties: {{text: {{type: string}}}}}}
 """
 # One that succeeded in a session is enough.

@@ -24,11 +24,10 @@ from toolgate.cli.finding import Finding, of_engine, of_plugin, of_server, of_so
 from toolgate.cli.fleet import fleet
 from toolgate.cli.session import AGENT, TENANT, Config, Json, load, usage
 from toolgate.errors import CallRefused, ToolgateError
-from toolgate.furnishing import programs_among
+from toolgate.furnishing import extras_for, programs_among
 from toolgate.sandbox.choosing import chosen
 from toolgate.settings.settings import Settings, Store
 from toolgate.storage import store_state
-from toolgate.tools.table import table
 from toolgate.upstreams.review import SOURCE
 
 app = typer.Typer(add_completion=False, help="Check every part and say what to do.")
@@ -164,7 +163,7 @@ async def _tools(gate: Toolgate, waiting: Collection[str]) -> AsyncGenerator[Fin
     ready = len(snapshot.specs) - len(snapshot.unusable) - len(waiting)
     apart = [name for name in snapshot.unusable if snapshot.specs[name].origin.kind == "plugin"]
     missing = snapshot.unusable.keys() - {*own, *apart}
-    extras = " ".join(sorted({table()[name].extra for name in missing if name in table()} - {""}))
+    extras = " ".join(extras_for(missing))
     says = of_tools(ready, missing=len(missing), extras=extras, waiting=len(waiting))
     yield Finding("tools", True, says)
     for name in own[:_MOST_NAMED]:
