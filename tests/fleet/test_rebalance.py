@@ -33,7 +33,7 @@ WORKERS = 4
 ACCOUNTS = some(100, 1_000)
 AT_ONCE = 25
 STALLED = 30.0
-LONGEST = some(120, 1_800)
+LONGEST = some(240, 1_800)
 pytestmark = [pytest.mark.req("P6", "D2"), pytest.mark.timeout(LONGEST + 60)]
 # A server has a hundred connections for all six of them.
 STORE = """
