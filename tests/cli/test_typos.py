@@ -81,7 +81,7 @@ def test_a_tool_or_an_agent_that_is_misspelt_is_explained_with_the_nearest(run: 
         agent: str(as_json(run(*asked, agent))["verdicts"])
         for agent in ("biling", "other", "billing")
     }
-    assert "nobody has set up 'biling' (did you mean 'billing'?)" in said["biling"]
+    assert "nobody has set up 'biling'. Did you mean 'billing'?" in said["biling"]
     assert all("nobody has set up" not in said[agent] for agent in ("other", "billing"))
 
 
@@ -194,7 +194,7 @@ def test_who_is_not_on_record_is_told_where_a_tool_is_explained(run: Run) -> Non
     assert (whole.exit_code, whole.stderr) == (0, "")
     agent = run("explain", "echo", "--tenant", "acme", "--agent", "biling")
     told = "There is no agent 'biling' of tenant 'acme' on record; it has what everyone has."
-    hint = "; nobody has set up 'biling' (did you mean 'billing'?)"
+    hint = "; nobody has set up 'biling'. Did you mean 'billing'?"
     assert agent.exit_code == 0
     assert agent.stdout.replace(hint, "") == whole.stdout.replace("billing", "biling")
     assert agent.stderr == f"warning: {told} Did you mean 'billing'?\n"

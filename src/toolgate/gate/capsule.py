@@ -35,10 +35,10 @@ def hinted(verdict: Verdict, caller: Caller, world: World) -> Verdict:
     own = world.tenant(caller.tenant)
     if verdict.phase != PHASE or caller.agent in own.capsules or caller.agent in own.removed:
         return verdict
-    meant = nearest(caller.agent, own.capsules).strip().removesuffix("?")
+    meant = nearest(caller.agent, own.capsules)
     if not meant:
         return verdict
-    reason = f"{verdict.reason}; nobody has set up {caller.agent!r} (d{meant[1:]}?)"
+    reason = f"{verdict.reason}; nobody has set up {caller.agent!r}.{meant}"
     return msgspec.structs.replace(verdict, reason=reason)
 
 
